@@ -1,0 +1,155 @@
+/*
+ * The kernels as their callers see them: what to pack, how many tasks there are, how much scratch each needs, and a
+ * function that does one task.
+ *
+ * All families share one form. The caller describes the problem in a plain struct, asks for `packed_bytes`,
+ * `scratch_bytes` and `task_count`, and runs tasks 0 to task_count - 1 in any order, on any thread; each running task
+ * needs scratch of its own (16-byte aligned). The grid of tasks depends on the shape alone, every output element
+ * belongs to exactly one task, and its sum is taken in one fixed order: results do not depend on the split.
+ *
+ * Kernels allocate nothing, know no threads, and read no byte before the first or more than 16 bytes past the last
+ * element of an input. Byte counts that do not fit size_t come back as SIZE_MAX, which no allocator grants.
+ * A packing depends on the weight's shape and attributes only, never on the size of the input or on M.
+ */
+#ifndef LN_KERNELS_H
+#define LN_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Activations applied to a block of output while it is in cache. NaN propagates through all of them. */
+
+typedef enum ln_activation_kind {
+    LN_ACT_NONE,
+    LN_ACT_RELU,
+    LN_ACT_CLIP,         /* min(max(x, alpha), beta) */
+    LN_ACT_LEAKY_RELU,   /* x < 0 ? alpha * x : x */
+    LN_ACT_ELU,          /* x < 0 ? alpha * (exp(x) - 1) : x */
+    LN_ACT_SIGMOID,
+    LN_ACT_TANH,
+    LN_ACT_SILU,         /* x * sigmoid(alpha * x); alpha is 1 for SiLU, 1.702 for the quick GELU */
+    LN_ACT_HARD_SIGMOID, /* min(max(alpha * x + beta, 0), 1) */
+    LN_ACT_HARD_SWISH,   /* x * min(max(x / 6 + 1/2, 0), 1) */
+    LN_ACT_GELU,         /* x / 2 * (1 + erf(x / sqrt 2)) */
+    LN_ACT_GELU_TANH,    /* the tanh approximation of GELU */
+    LN_ACT_MISH,         /* x * tanh(log(1 + exp(x))) */
+    LN_ACT_COUNT
+} ln_activation_kind;
+
+typedef struct ln_activation_f32 {
+    ln_activation_kind kind;
+    float alpha, beta; /* as the kind says; ignored where it names neither */
+} ln_activation_f32;
+
+/* Applies an activation in place to `count` floats. */
+void ln_f32_activate(ln_activation_f32 activation, float *x, size_t count);
+
+/* f32 GEMM: C = act(alpha * A * B + beta * bias + residual), GEMV included (m = 1) */
+
+typedef struct ln_gemm_f32_args {
+    size_t m, n, k;
+    /* A[i][l] is a[i * a_row_stride + l * a_col_stride]; strides are in elements throughout. */
+    const float *a;
+    size_t a_row_stride, a_col_stride;
+    /* B packed by pack_b (strides ignored), or as it lies in memory: the tasks then pack it on the fly. */
+    const float *b;
+    size_t b_row_stride, b_col_stride;
+    bool b_is_packed;
+    float *c; /* rows are contiguous */
+    size_t c_row_stride;
+    float alpha, beta;
+    /* NULL, or an addend broadcast by strides of 0: a bias per column is {0, 1}, per row {1, 0}, one number {0, 0}, a whole
+     * matrix {n, 1}. The column stride is 0 or 1. It may be c itself. */
+    const float *bias;
+    size_t bias_row_stride, bias_col_stride;
+    /* NULL, or a second addend with contiguous rows; added after the activation when residual_last is set. */
+    const float *residual;
+    size_t residual_row_stride;
+    bool residual_last;
+    ln_activation_f32 activation;
+} ln_gemm_f32_args;
+
+/*
+ * task_count and scratch_bytes read m, n, k, the strides of A and B, b_is_packed and nothing else, so a plan may ask
+ * before there are pointers. For a batch of products, run the tasks of each with its own pointers. The output may not
+ * overlap A or B.
+ */
+typedef struct ln_gemm_f32_kernels {
+    const char *name;
+    size_t mr, nr;                                /* the tile, for tests and documentation */
+    size_t (*packed_b_bytes)(size_t k, size_t n); /* packed B, 16-byte aligned or better */
+    void (*pack_b)(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t n);
+    size_t (*task_count)(const ln_gemm_f32_args *args);
+    size_t (*scratch_bytes)(const ln_gemm_f32_args *args);
+    void (*task)(const ln_gemm_f32_args *args, size_t task, void *scratch);
+} ln_gemm_f32_kernels;
+
+extern const ln_gemm_f32_kernels ln_gemm_f32;
+
+/* f32 convolution over 1 to LN_CONV_MAX_RANK spatial dimensions, channels first */
+
+#define LN_CONV_MAX_RANK 6
+
+/* One description serves convolution and its transpose; `in` is always the input of the operator, `out` its output. */
+typedef struct ln_conv_shape {
+    size_t rank; /* spatial dimensions */
+    size_t batch, in_channels, out_channels, groups;
+    size_t in[LN_CONV_MAX_RANK], out[LN_CONV_MAX_RANK];
+    size_t kernel[LN_CONV_MAX_RANK], stride[LN_CONV_MAX_RANK], dilation[LN_CONV_MAX_RANK];
+    ptrdiff_t pad[LN_CONV_MAX_RANK]; /* at the begin of each dimension; the end follows from `out`. Negative crops. */
+} ln_conv_shape;
+
+typedef struct ln_conv_f32_args {
+    const float *x;        /* [batch, in_channels, in...] */
+    const float *w_packed; /* by the plan's route */
+    const float *bias;     /* [out_channels] or NULL */
+    float *y;              /* [batch, out_channels, out...] */
+    const float *residual; /* NULL, or shaped as y; added after the activation when residual_last is set */
+    bool residual_last;
+    ln_activation_f32 activation;
+} ln_conv_f32_args;
+
+typedef struct ln_conv_f32_plan ln_conv_f32_plan;
+
+/* A way to convolve: a packer and the kernels that read what it packs. */
+typedef struct ln_conv_f32_route {
+    const char *name;
+    /* These two read channels, groups, kernel, stride and dilation of the shape, never `in`, `out`, pad or batch. */
+    size_t (*packed_bytes)(const ln_conv_shape *shape);
+    void (*pack)(const ln_conv_shape *shape, float *packed, const float *w);
+    void (*plan)(ln_conv_f32_plan *plan); /* fills in the rest of a plan that has shape and route */
+    void (*task)(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t task, void *scratch);
+} ln_conv_f32_route;
+
+/* What is settled once the input's size is known. Callers read task_count and scratch_bytes; the rest is the kernels'. */
+struct ln_conv_f32_plan {
+    const ln_conv_f32_route *route;
+    size_t task_count, scratch_bytes;
+    ln_conv_shape shape;           /* dimensions of no effect removed; rank is 2 or more */
+    size_t in_pixels, out_pixels;  /* elements of one channel */
+    size_t pixel_step, pixel_tasks; /* output pixels of one task, and how many tasks that gives */
+    size_t tile_step, tile_tasks;   /* the same for output channels, in the route's own unit */
+    size_t k_step;                  /* depth of one pass over input channels and taps */
+    size_t layout[8];               /* the route's own numbers */
+};
+
+/*
+ * The default route of a shape, chosen from the weight's shape and attributes: depthwise or implicit GEMM. Weights are
+ * [out_channels, in_channels / groups, kernel...].
+ */
+const ln_conv_f32_route *ln_conv_f32_route_for(const ln_conv_shape *shape);
+
+/*
+ * Winograd's route where it applies (3x3, stride 1, no dilation) and `in` says that it pays, else NULL. It has a packing of
+ * its own, four times the bytes, and about three times the rounding error of the default.
+ */
+const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape);
+
+/* The shape must be consistent (groups divide the channels, nothing but batch, channels and `out` may be 0). */
+void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route, const ln_conv_shape *shape);
+
+/* Transposed convolution, any rank. Weights are [in_channels, out_channels / groups, kernel...]. */
+const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *shape);
+
+#endif
