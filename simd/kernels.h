@@ -1,15 +1,17 @@
 /*
- * The kernels as their callers see them: what to pack, how many tasks there are, how much scratch each needs, and a
- * function that does one task.
+ * The kernels as their callers see them: what to pack, how many tasks there are, how much scratch each
+ * needs, and a function that does one task.
  *
  * All families share one form. The caller describes the problem in a plain struct, asks for `packed_bytes`,
- * `scratch_bytes` and `task_count`, and runs tasks 0 to task_count - 1 in any order, on any thread; each running task
- * needs scratch of its own (16-byte aligned). The grid of tasks depends on the shape alone, every output element
- * belongs to exactly one task, and its sum is taken in one fixed order: results do not depend on the split.
+ * `scratch_bytes` and `task_count`, and runs tasks 0 to task_count - 1 in any order, on any thread; each
+ * running task needs scratch of its own (16-byte aligned). The grid of tasks depends on the shape alone,
+ * every output element belongs to exactly one task, and its sum is taken in one fixed order: results do not
+ * depend on the split.
  *
- * Kernels allocate nothing, know no threads, and read no byte before the first or more than 16 bytes past the last
- * element of an input. Byte counts that do not fit size_t come back as SIZE_MAX, which no allocator grants.
- * A packing depends on the weight's shape and attributes only, never on the size of the input or on M.
+ * Kernels allocate nothing, know no threads, and read no byte before the first or more than 16 bytes past
+ * the last element of an input. Byte counts that do not fit size_t come back as SIZE_MAX, which no allocator
+ * grants. A packing depends on the weight's shape and attributes only, never on the size of the input or on
+ * M.
  */
 #ifndef LN_KERNELS_H
 #define LN_KERNELS_H
@@ -18,32 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Activations applied to a block of output while it is in cache. NaN propagates through all of them. */
+#include "vector.h"
 
-typedef enum ln_activation_kind {
-    LN_ACT_NONE,
-    LN_ACT_RELU,
-    LN_ACT_CLIP,         /* min(max(x, alpha), beta) */
-    LN_ACT_LEAKY_RELU,   /* x < 0 ? alpha * x : x */
-    LN_ACT_ELU,          /* x < 0 ? alpha * (exp(x) - 1) : x */
-    LN_ACT_SIGMOID,
-    LN_ACT_TANH,
-    LN_ACT_SILU,         /* x * sigmoid(alpha * x); alpha is 1 for SiLU, 1.702 for the quick GELU */
-    LN_ACT_HARD_SIGMOID, /* min(max(alpha * x + beta, 0), 1) */
-    LN_ACT_HARD_SWISH,   /* x * min(max(x / 6 + 1/2, 0), 1) */
-    LN_ACT_GELU,         /* x / 2 * (1 + erf(x / sqrt 2)) */
-    LN_ACT_GELU_TANH,    /* the tanh approximation of GELU */
-    LN_ACT_MISH,         /* x * tanh(log(1 + exp(x))) */
-    LN_ACT_COUNT
-} ln_activation_kind;
-
+/*
+ * An activation applied to a block of output while it is in cache: any row of the unary table. RELU and CLIP
+ * happen in registers. All zero means none.
+ */
 typedef struct ln_activation_f32 {
-    ln_activation_kind kind;
-    float alpha, beta; /* as the kind says; ignored where it names neither */
+    bool present;
+    enum ln_unary kind;
+    float alpha, beta; /* as the kind says */
 } ln_activation_f32;
-
-/* Applies an activation in place to `count` floats. */
-void ln_f32_activate(ln_activation_f32 activation, float *x, size_t count);
 
 /* f32 GEMM: C = act(alpha * A * B + beta * bias + residual), GEMV included (m = 1) */
 
@@ -59,8 +46,8 @@ typedef struct ln_gemm_f32_args {
     float *c; /* rows are contiguous */
     size_t c_row_stride;
     float alpha, beta;
-    /* NULL, or an addend broadcast by strides of 0: a bias per column is {0, 1}, per row {1, 0}, one number {0, 0}, a whole
-     * matrix {n, 1}. The column stride is 0 or 1. It may be c itself. */
+    /* NULL, or an addend broadcast by strides of 0: a bias per column is {0, 1}, per row {1, 0}, one number
+     * {0, 0}, a whole matrix {n, 1}. The column stride is 0 or 1. */
     const float *bias;
     size_t bias_row_stride, bias_col_stride;
     /* NULL, or a second addend with contiguous rows; added after the activation when residual_last is set. */
@@ -71,9 +58,9 @@ typedef struct ln_gemm_f32_args {
 } ln_gemm_f32_args;
 
 /*
- * task_count and scratch_bytes read m, n, k, the strides of A and B, b_is_packed and nothing else, so a plan may ask
- * before there are pointers. For a batch of products, run the tasks of each with its own pointers. The output may not
- * overlap A or B.
+ * task_count and scratch_bytes read m, n, k, the strides of A and B, b_is_packed and nothing else, so a plan
+ * may ask before there are pointers. For a batch of products, run the tasks of each with its own pointers.
+ * The output overlaps no input.
  */
 typedef struct ln_gemm_f32_kernels {
     const char *name;
@@ -91,13 +78,13 @@ extern const ln_gemm_f32_kernels ln_gemm_f32;
 
 #define LN_CONV_MAX_RANK 6
 
-/* One description serves convolution and its transpose; `in` is always the input of the operator, `out` its output. */
+/* Serves convolution and its transpose: `in` is the input of the operator, `out` its output. */
 typedef struct ln_conv_shape {
     size_t rank; /* spatial dimensions */
     size_t batch, in_channels, out_channels, groups;
     size_t in[LN_CONV_MAX_RANK], out[LN_CONV_MAX_RANK];
     size_t kernel[LN_CONV_MAX_RANK], stride[LN_CONV_MAX_RANK], dilation[LN_CONV_MAX_RANK];
-    ptrdiff_t pad[LN_CONV_MAX_RANK]; /* at the begin of each dimension; the end follows from `out`. Negative crops. */
+    ptrdiff_t pad[LN_CONV_MAX_RANK]; /* at the begin; the end follows from `out`. Negative crops. */
 } ln_conv_shape;
 
 typedef struct ln_conv_f32_args {
@@ -115,14 +102,14 @@ typedef struct ln_conv_f32_plan ln_conv_f32_plan;
 /* A way to convolve: a packer and the kernels that read what it packs. */
 typedef struct ln_conv_f32_route {
     const char *name;
-    /* These two read channels, groups, kernel, stride and dilation of the shape, never `in`, `out`, pad or batch. */
+    /* These two read channels, groups, kernel, stride and dilation, never `in`, `out`, pad or batch. */
     size_t (*packed_bytes)(const ln_conv_shape *shape);
     void (*pack)(const ln_conv_shape *shape, float *packed, const float *w);
     void (*plan)(ln_conv_f32_plan *plan); /* fills in the rest of a plan that has shape and route */
     void (*task)(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t task, void *scratch);
 } ln_conv_f32_route;
 
-/* What is settled once the input's size is known. Callers read task_count and scratch_bytes; the rest is the kernels'. */
+/* What is settled once sizes are known. Callers read task_count and scratch_bytes; the rest is the kernels'. */
 struct ln_conv_f32_plan {
     const ln_conv_f32_route *route;
     size_t task_count, scratch_bytes;
@@ -135,19 +122,20 @@ struct ln_conv_f32_plan {
 };
 
 /*
- * The default route of a shape, chosen from the weight's shape and attributes: depthwise or implicit GEMM. Weights are
- * [out_channels, in_channels / groups, kernel...].
+ * The default route of a shape, chosen from the weight's shape and attributes: depthwise or implicit GEMM.
+ * Weights are [out_channels, in_channels / groups, kernel...].
  */
 const ln_conv_f32_route *ln_conv_f32_route_for(const ln_conv_shape *shape);
 
 /*
- * Winograd's route where it applies (3x3, stride 1, no dilation) and `in` says that it pays, else NULL. It has a packing of
- * its own, four times the bytes, and about three times the rounding error of the default.
+ * Winograd's route where it applies (3x3, stride 1, no dilation) and `in` says that it pays, else NULL. It
+ * has a packing of its own, four times the bytes, and about three times the rounding error of the default.
  */
 const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape);
 
-/* The shape must be consistent (groups divide the channels, nothing but batch, channels and `out` may be 0). */
-void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route, const ln_conv_shape *shape);
+/* The shape must be consistent: groups divide the channels; only batch, channels and `out` may be 0. */
+void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route,
+                           const ln_conv_shape *shape);
 
 /* Transposed convolution, any rank. Weights are [in_channels, out_channels / groups, kernel...]. */
 const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *shape);

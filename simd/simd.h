@@ -1,22 +1,22 @@
 /*
  * The vector vocabulary of the kernels: 128-bit vectors of four floats or integers.
  *
- * Every kernel is one source compiled twice for wasm: with -msimd128, and with -mrelaxed-simd added. The two builds
- * differ in LN_RELAXED (which picks tile sizes) and in ln_madd, which is one fused instruction in the relaxed build
- * and a multiply and an add in the other. Natively the same intrinsics compile through SIMDe; -DLN_NATIVE_RELAXED
- * selects the relaxed form there, so that tests and sanitizers see both.
+ * Every kernel is one source compiled twice for wasm: with -msimd128, and with -mrelaxed-simd added. The two
+ * builds differ in LN_RELAXED (which picks tile sizes) and in ln_madd, which is one fused instruction in the
+ * relaxed build and a multiply and an add in the other. Natively the same intrinsics compile through SIMDe;
+ * -DLN_NATIVE_RELAXED selects the relaxed form there, so that tests and sanitizers see both.
  *
- * All vectors are one type (v128_t); the aliases ln_v32f, ln_v32i, ... only say what a variable holds. Where this
- * header has no word for an instruction, kernels use the wasm_* intrinsic itself.
+ * All vectors are one type (v128_t); the aliases ln_v32f, ln_v32i, ... only say what a variable holds. Where
+ * this header has no word for an instruction, kernels use the wasm_* intrinsic itself.
  *
  * Three rules the names encode:
- *   - NaN: ln_max and ln_min propagate it from either side but take several instructions on x64. ln_clamp_low and
- *     ln_clamp_high are one instruction and propagate a NaN of the first operand: they serve relu and clip, where
- *     the bound is a number.
- *   - Constants: V8 rebuilds a v128 literal at each use. Hot kernels load theirs once with ln_splat_opaque from a
- *     `static const volatile float`, which no compiler can fold.
- *   - Loops: compilers must not unroll the k loop of a tile (LN_LOOP_ROLLED), and must unroll the loops over the
- *     rows and columns of a tile (LN_LOOP_UNROLLED), so that accumulators live in registers.
+ *   - NaN: ln_max and ln_min propagate it from either side but take several instructions on x64.
+ *     ln_clamp_low and ln_clamp_high are one instruction and propagate a NaN of the first operand: they
+ *     serve relu and clip, where the bound is a number.
+ *   - Constants: V8 rebuilds a v128 literal at each use. Hot kernels load theirs once with ln_splat_opaque
+ *     from a `static const volatile float`, which no compiler can fold.
+ *   - Loops: compilers must not unroll the k loop of a tile (LN_LOOP_ROLLED), and must unroll the loops over
+ *     the rows and columns of a tile (LN_LOOP_UNROLLED), so that accumulators live in registers.
  */
 #ifndef LN_SIMD_H
 #define LN_SIMD_H
