@@ -1,0 +1,275 @@
+/*
+ * The 6x8 (relaxed) and 5x8 (simd128) tiles, their lower brothers for the rows that remain, the wide forms for one and two
+ * rows, and the packers.
+ *
+ * Every tile is stamped from one inline function whose row count is a constant, so that its sums live in registers and the
+ * loops over rows and columns vanish. The loop over k stays rolled: V8 unrolls it itself, and unrolling it here costs a
+ * third of the speed. With one or two rows a single panel gives only two or four chains of additions, too few to hide their
+ * latency; the wide forms walk four or two panels at once, which is what makes GEMV fast without a packing of its own.
+ *
+ * A panel that C has fewer than eight columns of is summed into a block on the stack and stored in part.
+ */
+#include "tile_f32.h"
+
+#include <math.h>
+
+typedef void tile_fn(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,
+                     size_t b_stride, size_t panel_stride, size_t row, size_t col);
+
+/* Applies the epilogue to the sums of C[row][col .. col + count), count at most 4. */
+LN_INLINE ln_v32f finished(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count)
+{
+    ln_v32f v = ln_mul(sum, ln_splat(out->alpha));
+    if (out->bias != NULL) {
+        const float *bias = out->bias + row * out->bias_row_stride;
+        ln_v32f addend;
+        if (out->bias_col_stride == 0) {
+            addend = ln_load_splat(bias);
+        } else {
+            addend = count == 4 ? ln_load(bias + col) : ln_load_part(bias + col, count);
+        }
+        v = ln_madd(v, ln_splat(out->beta), addend);
+    }
+    if (out->residual != NULL) {
+        const float *residual = out->residual + row * out->residual_stride + col;
+        v = ln_add(v, count == 4 ? ln_load(residual) : ln_load_part(residual, count));
+    }
+    return ln_clamp_high(ln_clamp_low(v, ln_splat(out->low)), ln_splat(out->high));
+}
+
+/* Sums `rows` rows times `panels` panels and stores them. Everything but the pointers and k is a constant. */
+LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_out *out, size_t k,
+                    const float *a, size_t a_stride, const float *b, size_t b_stride, size_t panel_stride,
+                    size_t row, size_t col)
+{
+    ln_v32f sum[6][8];
+    float *c = out->c + row * out->c_stride + col;
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 2 * panels; j++) {
+            sum[i][j] = out->accumulate ? ln_load(c + i * out->c_stride + 4 * j) : ln_zero();
+        }
+    }
+    const size_t step = packed ? rows : 1;
+    const size_t distance = packed ? 1 : a_stride;
+    LN_LOOP_ROLLED
+    for (size_t l = 0; l < k; l++) {
+        ln_v32f b_row[8];
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 2 * panels; j++) {
+            b_row[j] = ln_load(b + (j / 2) * panel_stride + 4 * (j % 2));
+        }
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < rows; i++) {
+            const ln_v32f a_splat = ln_load_splat(a + i * distance);
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < 2 * panels; j++) {
+                sum[i][j] = ln_madd(sum[i][j], a_splat, b_row[j]);
+            }
+        }
+        a += step;
+        b += b_stride;
+    }
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 2 * panels; j++) {
+            const ln_v32f v = out->finish ? finished(out, sum[i][j], row + i, col + 4 * j, 4) : sum[i][j];
+            ln_store(c + i * out->c_stride + 4 * j, v);
+        }
+    }
+}
+
+#define TILE(name, rows, panels, packed)                                                                     \
+    static void name(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,  \
+                     size_t b_stride, size_t panel_stride, size_t row, size_t col)                           \
+    {                                                                                                        \
+        tile(rows, panels, packed, out, k, a, a_stride, b, b_stride, panel_stride, row, col);                \
+    }
+
+TILE(packed_1x8, 1, 1, true)
+TILE(packed_2x8, 2, 1, true)
+TILE(packed_3x8, 3, 1, true)
+TILE(packed_4x8, 4, 1, true)
+TILE(packed_5x8, 5, 1, true)
+TILE(packed_1x32, 1, 4, true)
+TILE(packed_2x16, 2, 2, true)
+TILE(strided_2x8, 2, 1, false)
+TILE(strided_3x8, 3, 1, false)
+TILE(strided_4x8, 4, 1, false)
+TILE(strided_5x8, 5, 1, false)
+TILE(strided_2x16, 2, 2, false)
+#if LN_RELAXED
+TILE(packed_6x8, 6, 1, true)
+TILE(strided_6x8, 6, 1, false)
+#endif
+
+/* By height: the tile of one panel, the wide tile, and how many panels the wide one takes. */
+static const struct {
+    tile_fn *packed, *strided, *wide_packed, *wide_strided;
+    size_t wide_panels;
+} tiles[] = {
+    {NULL, NULL, NULL, NULL, 0},
+    {packed_1x8, packed_1x8, packed_1x32, packed_1x32, 4},
+    {packed_2x8, strided_2x8, packed_2x16, strided_2x16, 2},
+    {packed_3x8, strided_3x8, packed_3x8, strided_3x8, 1},
+    {packed_4x8, strided_4x8, packed_4x8, strided_4x8, 1},
+    {packed_5x8, strided_5x8, packed_5x8, strided_5x8, 1},
+#if LN_RELAXED
+    {packed_6x8, strided_6x8, packed_6x8, strided_6x8, 1},
+#endif
+};
+
+/* A panel of which C has fewer than eight columns. */
+static void run_edge(const ln_tile_f32_out *out, tile_fn *fn, size_t rows, size_t k, const float *a,
+                     size_t a_stride, const float *b, size_t b_stride, size_t row, size_t col, size_t columns)
+{
+    float block[6 * 8];
+    const size_t low = columns < 4 ? columns : 4;
+    const size_t high = columns - low;
+    ln_tile_f32_out block_out = *out;
+    block_out.c = block;
+    block_out.c_stride = LN_TILE_COLS;
+    block_out.finish = false;
+    for (size_t i = 0; i < rows && out->accumulate; i++) {
+        const float *c = out->c + (row + i) * out->c_stride + col;
+        ln_store(block + i * 8, ln_load_part(c, low));
+        ln_store(block + i * 8 + 4, ln_load_part(c + low, high));
+    }
+    fn(&block_out, k, a, a_stride, b, b_stride, 0, 0, 0);
+    for (size_t i = 0; i < rows; i++) {
+        float *c = out->c + (row + i) * out->c_stride + col;
+        ln_v32f left = ln_load(block + i * 8);
+        ln_v32f right = ln_load(block + i * 8 + 4);
+        if (out->finish) {
+            left = finished(out, left, row + i, col, low);
+            right = finished(out, right, row + i, col + low, high);
+        }
+        ln_store_part(c, left, low);
+        ln_store_part(c + low, right, high);
+    }
+}
+
+void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, size_t a_stride,
+                     ln_tile_f32_panels b, size_t row, size_t col, size_t columns)
+{
+    const bool packed = a_stride == 0;
+    tile_fn *const one = packed ? tiles[rows].packed : tiles[rows].strided;
+    tile_fn *const wide = packed ? tiles[rows].wide_packed : tiles[rows].wide_strided;
+    const size_t wide_columns = tiles[rows].wide_panels * LN_TILE_COLS;
+    size_t done = 0;
+    for (; columns - done >= wide_columns; done += wide_columns) {
+        wide(out, k, a, a_stride, b.b, b.row_stride, b.panel_stride, row, col + done);
+        b.b += tiles[rows].wide_panels * b.panel_stride;
+    }
+    for (; columns - done >= LN_TILE_COLS; done += LN_TILE_COLS) {
+        one(out, k, a, a_stride, b.b, b.row_stride, 0, row, col + done);
+        b.b += b.panel_stride;
+    }
+    if (done < columns) {
+        run_edge(out, one, rows, k, a, a_stride, b.b, b.row_stride, row, col + done, columns - done);
+    }
+}
+
+ln_tile_f32_out ln_tile_f32_output(ln_activation_f32 activation, const float *residual, bool residual_last)
+{
+    ln_tile_f32_out out = {.alpha = 1.0f, .beta = 1.0f, .low = -INFINITY, .high = INFINITY, .finish = true};
+    out.residual = residual_last ? NULL : residual;
+    out.residual_after = residual_last ? residual : NULL;
+    if (activation.present && activation.kind == LN_UNARY_RELU) {
+        out.low = 0.0f;
+    } else if (activation.present && activation.kind == LN_UNARY_CLIP) {
+        out.low = activation.alpha;
+        out.high = activation.beta;
+    } else {
+        out.activation = activation;
+    }
+    return out;
+}
+
+void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count)
+{
+    ln_store_part(out->c + row * out->c_stride + col, finished(out, sum, row, col, count), count);
+}
+
+void ln_tile_f32_rest(const ln_tile_f32_out *out, size_t row, size_t rows, size_t col, size_t columns)
+{
+    if (!out->activation.present && out->residual_after == NULL) {
+        return;
+    }
+    for (size_t i = row; i < row + rows; i++) {
+        float *c = out->c + i * out->c_stride + col;
+        if (out->activation.present) {
+            ln_unary_f32[out->activation.kind](c, c, columns, out->activation.alpha, out->activation.beta);
+        }
+        if (out->residual_after != NULL) {
+            const float *residual = out->residual_after + i * out->residual_stride + col;
+            size_t j = 0;
+            for (; j + 4 <= columns; j += 4) {
+                ln_store(c + j, ln_add(ln_load(c + j), ln_load(residual + j)));
+            }
+            for (; j < columns; j++) {
+                c[j] += residual[j];
+            }
+        }
+    }
+}
+
+size_t ln_tile_f32_count(size_t m)
+{
+    return ln_divide_up(m, LN_TILE_ROWS);
+}
+
+size_t ln_tile_f32_begin(size_t m, size_t index)
+{
+    const size_t count = ln_tile_f32_count(m);
+    const size_t higher = m % count; /* tiles of one row more than the others come first */
+    return index * (m / count) + (index < higher ? index : higher);
+}
+
+void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows, size_t k)
+{
+    for (size_t l = 0; l < k; l++) {
+        for (size_t i = 0; i < rows; i++) {
+            packed[l * rows + i] = a[i * row_stride + l * col_stride];
+        }
+    }
+}
+
+/* Four rows of eight columns that lie contiguously along k. */
+static void transpose_8x4(float *packed, const float *b, size_t col_stride)
+{
+    for (size_t half = 0; half < 2; half++) {
+        ln_v32f block[4];
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 4; j++) {
+            block[j] = ln_load(b + (4 * half + j) * col_stride);
+        }
+        ln_transpose_4x4(block);
+        LN_LOOP_UNROLLED
+        for (size_t l = 0; l < 4; l++) {
+            ln_store(packed + l * LN_TILE_COLS + 4 * half, block[l]);
+        }
+    }
+}
+
+void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t columns)
+{
+    size_t l = 0;
+    if (columns == LN_TILE_COLS && col_stride == 1) {
+        for (; l < k; l++) {
+            ln_store(packed + l * LN_TILE_COLS, ln_load(b + l * row_stride));
+            ln_store(packed + l * LN_TILE_COLS + 4, ln_load(b + l * row_stride + 4));
+        }
+    } else if (columns == LN_TILE_COLS && row_stride == 1) {
+        for (; l + 4 <= k; l += 4) {
+            transpose_8x4(packed + l * LN_TILE_COLS, b + l, col_stride);
+        }
+    }
+    for (; l < k; l++) {
+        for (size_t j = 0; j < LN_TILE_COLS; j++) {
+            packed[l * LN_TILE_COLS + j] = j < columns ? b[l * row_stride + j * col_stride] : 0.0f;
+        }
+    }
+}
