@@ -1,0 +1,8 @@
+/* The operator families of a full build: one LN_FAMILY line per file in this folder that ends with a table. */
+#ifndef LN_FAMILY
+#error "define LN_FAMILY(name) before including this list"
+#endif
+LN_FAMILY(binary)
+LN_FAMILY(gated)
+LN_FAMILY(select)
+LN_FAMILY(unary)
