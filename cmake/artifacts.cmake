@@ -1,0 +1,52 @@
+# The four wasm artifacts.
+#
+# Exports are the functions that linnet.h marks LN_API, by the attribute. The artifacts import no function (see
+# web/wasm_env.c). Those with shared memory import it as env.memory, and export what a worker needs to start on it:
+# the stack pointer to set, and the initialiser of thread-local data with its size and alignment.
+
+# The main thread's stack; each worker brings one of its own. The reader recurses up to a fixed depth of nesting.
+set(LN_STACK_BYTES 524288)
+set(LN_INITIAL_BYTES 2097152)
+set(LN_WASM_FLAGS -O3 -msimd128 -mnontrapping-fptoint -mbulk-memory -msign-ext -fno-exceptions)
+
+ln_objects(ln_core SOURCES ${LN_CORE_SOURCES} "${CMAKE_CURRENT_SOURCE_DIR}/web/wasm_env.c" FLAGS ${LN_WASM_FLAGS} -matomics)
+ln_objects(ln_proto FOREIGN SOURCES ${LN_PROTO_SOURCES} FLAGS ${LN_WASM_FLAGS} -Os -matomics)
+ln_objects(ln_kernels_simd SOURCES ${LN_SIMD_SOURCES} FLAGS ${LN_WASM_FLAGS} -matomics)
+ln_objects(ln_kernels_relaxed SOURCES ${LN_SIMD_SOURCES} FLAGS ${LN_WASM_FLAGS} -matomics -mrelaxed-simd)
+ln_objects(ln_pool_single SOURCES ${LN_POOL_SOURCES} FLAGS ${LN_WASM_FLAGS})
+ln_objects(ln_pool_threads SOURCES ${LN_POOL_SOURCES} FLAGS ${LN_WASM_FLAGS} -matomics)
+
+set(LN_LINK_FLAGS
+    -O3
+    -sSTANDALONE_WASM=1
+    --no-entry
+    -sMALLOC=dlmalloc
+    -sALLOW_MEMORY_GROWTH=1
+    -sMAXIMUM_MEMORY=4GB
+    -sINITIAL_MEMORY=${LN_INITIAL_BYTES}
+    -sSTACK_SIZE=${LN_STACK_BYTES})
+set(LN_SHARED_LINK_FLAGS
+    -sSHARED_MEMORY=1
+    -sIMPORTED_MEMORY=1
+    -Wl,--export=__stack_pointer,--export=__wasm_init_tls,--export=__tls_size,--export=__tls_align,--export=__tls_base)
+
+# The flags of features are repeated when linking, because emcc passes them on to wasm-opt.
+function(ln_artifact name kernels pool)
+    add_executable(${name}
+        $<TARGET_OBJECTS:ln_core> $<TARGET_OBJECTS:ln_proto> $<TARGET_OBJECTS:ln_kernels_${kernels}>
+        $<TARGET_OBJECTS:ln_pool_${pool}>)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C SUFFIX .wasm)
+    set(flags ${LN_LINK_FLAGS} -msimd128 -mnontrapping-fptoint -mbulk-memory -msign-ext)
+    if(kernels STREQUAL "relaxed")
+        list(APPEND flags -mrelaxed-simd)
+    endif()
+    if(pool STREQUAL "threads")
+        list(APPEND flags -matomics ${LN_SHARED_LINK_FLAGS})
+    endif()
+    target_link_options(${name} PRIVATE ${flags} "-Wl,-Map=${CMAKE_CURRENT_BINARY_DIR}/${name}.map")
+endfunction()
+
+ln_artifact(linnet.simd simd single)
+ln_artifact(linnet.relaxed relaxed single)
+ln_artifact(linnet.simd.threads simd threads)
+ln_artifact(linnet.relaxed.threads relaxed threads)
