@@ -1,0 +1,397 @@
+// InferenceSession: one model, ready to run.
+//
+// A run feeds its inputs before it returns its promise, then computes in slices of a few milliseconds between which the
+// event loop turns, so that a page stays alive and an abort can arrive. A second run waits for the first; its inputs
+// are copied meanwhile. runSync computes at once, in one slice.
+
+import { abortError, check, LinnetError } from './errors.js';
+import { Loader } from './loader.js';
+import { readRunOptions, readSessionOptions } from './options.js';
+import { RemoteSession } from './remote.js';
+import { Runtime } from './runtime.js';
+import { describe } from './tensor.js';
+import { isTensor, snapshot, Values } from './values.js';
+
+const OK = 0;
+const MORE = 101;
+/** Length of a slice that a run aims at, in milliseconds. */
+const SLICE_MS = 8;
+const FIRST_BUDGET = 64;
+
+/** Lets only create() call the constructor. */
+const token = Symbol('create');
+
+/**
+ * @typedef {{ name: string, kind: string, type?: string, shape?: (number | string)[], element?: any, key?: string, optional?: boolean }} ValueInfo
+ * @typedef {{ feeds: [number, any][], targets: (any | null | undefined)[], settings: import('./options.js').RunSettings }} Request
+ */
+
+export class InferenceSession {
+  /** Set by the entry point of each platform. @type {import('./env/platform.js').Platform} */
+  static platform;
+
+  #runtime;
+  #session;
+  #values;
+  #description;
+  #choice;
+  #isOwnRuntime;
+  #isReleased = false;
+  #isProfiling;
+  /** Milliseconds of each step of the run under way. @type {number[] | undefined} */
+  #times;
+  /** @type {{ node: string, op: string, ms: number }[] | undefined} */
+  #profile;
+  /** Resolves when the last run in the queue is done. @type {Promise<void>} */
+  #tail = Promise.resolve();
+  #queued = 0;
+  #budget = FIRST_BUDGET;
+  /** Counts what makes views out of date. */
+  #generation = 0;
+  /** Per output, the view of wasm memory that fills a pre-allocated tensor. @type {object[]} */
+  #caches;
+
+  /**
+   * @param {symbol} key
+   * @param {Runtime} runtime
+   * @param {number} session
+   * @param {import('./options.js').SessionSettings} settings
+   */
+  constructor(key, runtime, session, settings) {
+    check(key === token, 'INVALID_ARGUMENT', 'sessions are made by InferenceSession.create()');
+    this.#runtime = runtime;
+    this.#session = session;
+    this.#values = new Values(runtime, session, (status) => this.#expectOk(status));
+    this.#choice = runtime.choice;
+    this.#isOwnRuntime = !runtime.pool && !settings.runtime;
+    this.#isProfiling = Boolean(settings.core.profile);
+    this.#description = runtime.json('ln_session_describe', session);
+    this.#caches = this.#outputs.map(() => ({}));
+  }
+
+  /**
+   * Loads a model.
+   * @param {any} model a path, URL, bytes, Blob, Response or stream
+   * @param {...any} rest options; before them byteOffset and byteLength may stand when the model is an ArrayBuffer
+   * @returns {Promise<any>}
+   */
+  static async create(model, ...rest) {
+    const [options, part] = splitCreate(model, rest);
+    const settings = readSessionOptions(options);
+    const { platform } = this;
+    if (settings.signal?.aborted) throw abortError(settings.signal);
+    if (settings.worker) return RemoteSession.create(platform, part, options, settings);
+    settings.onProgress?.({ phase: 'runtime' });
+    const runtime = settings.runtime ? settings.runtime.hold() : await Runtime.acquire(platform, settings);
+    let session = 0;
+    try {
+      session = runtime.call('ln_session_new', runtime.pool) >>> 0;
+      check(session, 'OUT_OF_MEMORY', 'no memory for a session');
+      await new Loader(runtime, session, (status) => expectOk(runtime, session, status), settings).load(part);
+      const made = new this(token, runtime, session, settings);
+      settings.onProgress?.({ phase: 'ready' });
+      return made;
+    } catch (error) {
+      if (session && !runtime.failure) runtime.call('ln_session_free', session);
+      runtime.release();
+      throw error;
+    }
+  }
+
+  // ---- What the model is
+
+  /** @returns {ValueInfo[]} */
+  get #inputs() {
+    return this.#description.inputs;
+  }
+
+  /** @returns {ValueInfo[]} */
+  get #outputs() {
+    return this.#description.outputs;
+  }
+
+  get inputNames() {
+    return this.#inputs.map(({ name }) => name);
+  }
+
+  get outputNames() {
+    return this.#outputs.map(({ name }) => name);
+  }
+
+  get inputMetadata() {
+    return this.#inputs.map(metadataOf);
+  }
+
+  get outputMetadata() {
+    return this.#outputs.map(metadataOf);
+  }
+
+  /** Producer, domain, versions, documentation, custom properties and opset imports of the model. */
+  get metadata() {
+    return this.#description.metadata;
+  }
+
+  /** What runs the model, and why: artifact, threads, runtime; and what loading had to say. */
+  get info() {
+    const { artifact, reason, threads, threadsReason } = this.#choice;
+    return {
+      artifact,
+      artifactReason: reason,
+      threads,
+      threadsReason,
+      runtime: this.#isOwnRuntime ? 'own' : 'shared',
+      worker: false,
+      warnings: this.#description.warnings ?? [],
+    };
+  }
+
+  /** Bytes by kind, and those of the whole wasm memory. */
+  memory() {
+    return { ...this.#runtime.json('ln_session_memory', this.#session), wasmBytes: this.#runtime.byteLength };
+  }
+
+  /** The optimised graph: operators with counts, weights by type, rewrites that fired. */
+  inspect() {
+    return this.#runtime.json('ln_session_inspect', this.#session);
+  }
+
+  /** Per step of the last run: node, operator and milliseconds. Undefined unless profiling. */
+  profile() {
+    return this.#profile;
+  }
+
+  startProfiling() {
+    this.#isProfiling = true;
+  }
+
+  endProfiling() {
+    this.#isProfiling = false;
+  }
+
+  // ---- Running
+
+  /**
+   * Runs the model.
+   * @param {Record<string, any>} feeds
+   * @param {any} [first] names of outputs or pre-allocated outputs by name; or the options
+   * @param {any} [second] options
+   * @returns {Promise<Record<string, any>>}
+   */
+  async run(feeds, first, second) {
+    const request = this.#request(feeds, first, second);
+    const { signal } = request.settings;
+    if (signal?.aborted) throw abortError(signal);
+    const turn = this.#tail;
+    /** @type {() => void} */
+    let pass = () => {};
+    this.#tail = new Promise((resolve) => (pass = resolve));
+    try {
+      if (this.#queued++ > 0) {
+        request.feeds = request.feeds.map(([index, value]) => [index, snapshot(value)]);
+        await turn;
+        this.#checkUsable();
+        if (signal?.aborted) throw abortError(signal);
+      }
+      this.#runtime.startThreads();
+      this.#begin(request);
+      while (!this.#slice()) {
+        await this.#runtime.platform.pause();
+        if (signal?.aborted) {
+          this.#runtime.call('ln_run_cancel', this.#session);
+          throw abortError(signal);
+        }
+      }
+      return this.#results(request);
+    } finally {
+      this.#queued--;
+      pass();
+    }
+  }
+
+  /**
+   * Runs the model at once, on this thread.
+   * @param {Record<string, any>} feeds
+   * @param {any} [first]
+   * @param {any} [second]
+   * @returns {Record<string, any>}
+   */
+  runSync(feeds, first, second) {
+    const request = this.#request(feeds, first, second);
+    check(!this.#queued, 'SESSION_BUSY', 'another run of this session is under way: await it, or use run()');
+    this.#runtime.startThreads();
+    this.#begin(request);
+    if (this.#isProfiling) while (!this.#slice()); // eslint-disable-line no-empty
+    else this.#expectOk(this.#runtime.call('ln_run_step', this.#session, 0));
+    return this.#results(request);
+  }
+
+  /** Frees the session, after the runs that are under way. */
+  async release() {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    await this.#tail;
+    this.#generation++;
+    if (!this.#runtime.failure) this.#runtime.call('ln_session_free', this.#session);
+    this.#runtime.release();
+  }
+
+  /** @param {number} status */
+  #expectOk(status) {
+    expectOk(this.#runtime, this.#session, status);
+  }
+
+  #checkUsable() {
+    check(!this.#isReleased, 'SESSION_RELEASED', 'the session was released');
+    if (this.#runtime.failure) throw this.#runtime.failure;
+  }
+
+  /**
+   * Names resolved to indices, and the options read.
+   * @param {any} feeds
+   * @param {any} first
+   * @param {any} second
+   * @returns {Request}
+   */
+  #request(feeds, first, second) {
+    this.#checkUsable();
+    check(typeof feeds === 'object' && feeds !== null && !isTensor(feeds), 'INVALID_FEED', `feeds are an object of values by input name, not ${describe(feeds)}`);
+    const isFetches = second !== undefined || Array.isArray(first) || this.#looksLikeFetches(first);
+    const settings = readRunOptions(isFetches ? second : first);
+    return { feeds: this.#resolveFeeds(feeds), targets: this.#resolveFetches(isFetches ? first : undefined), settings };
+  }
+
+  /** @param {Record<string, any>} feeds @returns {[number, any][]} */
+  #resolveFeeds(feeds) {
+    /** @type {[number, any][]} */
+    const resolved = [];
+    for (const name of Object.keys(feeds)) {
+      const index = this.#inputs.findIndex((input) => input.name === name);
+      check(index >= 0, 'INVALID_FEED', `the model has no input '${name}'; it has ${quoted(this.inputNames)}`);
+      const { kind } = this.#inputs[index];
+      const isAbsent = feeds[name] === undefined || feeds[name] === null;
+      if (!isAbsent || kind === 'optional') resolved.push([index, feeds[name]]);
+    }
+    return resolved;
+  }
+
+  /** An object whose keys are outputs is fetches, one whose keys are options is options. @param {any} value */
+  #looksLikeFetches(value) {
+    return typeof value === 'object' && value !== null && Object.keys(value).some((key) => this.outputNames.includes(key) && (value[key] === null || isTensor(value[key])));
+  }
+
+  /**
+   * Per output: undefined when it is not wanted, null when it is, a tensor to fill when one was given.
+   * @param {any} fetches
+   */
+  #resolveFetches(fetches) {
+    const names = this.outputNames;
+    if (fetches === undefined || fetches === null) return names.map(() => null);
+    const wanted = Array.isArray(fetches) ? Object.fromEntries(fetches.map((name) => [name, null])) : fetches;
+    check(typeof wanted === 'object' && !isTensor(wanted), 'INVALID_ARGUMENT', 'fetches are an array of output names or an object by output name');
+    for (const name of Object.keys(wanted)) check(names.includes(name), 'INVALID_ARGUMENT', `the model has no output '${name}'; it has ${quoted(names)}`);
+    check(Object.keys(wanted).length, 'INVALID_ARGUMENT', 'fetches name no output');
+    return names.map((name) => wanted[name]);
+  }
+
+  /** @param {Request} request */
+  #begin({ feeds, targets }) {
+    const call = this.#runtime.call.bind(this.#runtime);
+    this.#generation++;
+    this.#times = this.#isProfiling ? [] : undefined;
+    this.#expectOk(call('ln_run_begin', this.#session));
+    for (const [index, value] of feeds) this.#values.feed(index, value, this.#inputs[index]);
+    if (targets.every((target) => target !== undefined)) return;
+    const bytes = this.#runtime.allocate((targets.length + 7) >> 3);
+    const mask = this.#runtime.view(Uint8Array);
+    mask.fill(0, bytes, bytes + ((targets.length + 7) >> 3));
+    targets.forEach((target, i) => target !== undefined && (mask[bytes + (i >> 3)] |= 1 << (i & 7)));
+    const status = call('ln_run_want', this.#session, bytes);
+    this.#runtime.free(bytes);
+    this.#expectOk(status);
+  }
+
+  /** Computes for a few milliseconds; true when the run is done. */
+  #slice() {
+    const { platform } = this.#runtime;
+    const start = platform.now();
+    const budget = this.#times ? 1 : this.#budget;
+    const status = this.#runtime.call('ln_run_step', this.#session, budget);
+    const elapsed = platform.now() - start;
+    this.#times?.push(elapsed);
+    if (status === MORE) {
+      const wanted = (budget * SLICE_MS) / Math.max(elapsed, 0.01);
+      if (!this.#times) this.#budget = Math.max(1, Math.min(1 << 20, Math.round((budget + wanted) / 2)));
+      return false;
+    }
+    this.#expectOk(status);
+    return true;
+  }
+
+  /** @param {number[]} times */
+  #nameTimes(times) {
+    /** @type {any[]} */
+    const steps = this.#runtime.json('ln_session_profile', this.#session);
+    return steps.map((step, i) => ({ ...step, ms: times[i] ?? 0 }));
+  }
+
+  /** @param {Request} request */
+  #results({ targets, settings }) {
+    this.#profile = this.#times && this.#nameTimes(this.#times);
+    const generation = this.#generation;
+    const isCurrent = () => this.#generation === generation && !this.#runtime.failure;
+    /** @type {Record<string, any>} */
+    const results = {};
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i];
+      if (target === undefined) continue;
+      const { name } = this.#outputs[i];
+      const pointer = this.#runtime.call('ln_run_output', this.#session, i) >>> 0;
+      results[name] = target ? this.#values.readInto(pointer, target, name, this.#caches[i])
+        : settings.view ? this.#values.readView(pointer, isCurrent) : this.#values.read(pointer);
+    }
+    return results;
+  }
+}
+
+/**
+ * Throws what the core recorded unless the status is OK.
+ * @param {Runtime} runtime
+ * @param {number} session
+ * @param {number} status
+ */
+function expectOk(runtime, session, status) {
+  if (status === OK) return;
+  const text = (/** @type {string} */ name) => runtime.text(runtime.call(name, session));
+  throw new LinnetError(text('ln_error_name') || 'INTERNAL', text('ln_error_message') || `status ${status}`, {
+    node: text('ln_error_node'),
+    op: text('ln_error_op'),
+    opset: runtime.call('ln_error_opset', session),
+  });
+}
+
+/**
+ * Splits create()'s arguments as onnxruntime-common overloads them.
+ * @param {any} model
+ * @param {any[]} rest
+ * @returns {[any, any]} options and model
+ */
+function splitCreate(model, rest) {
+  if (typeof rest[0] !== 'number') return [rest[0], model];
+  const [offset, second, third] = rest;
+  const isBuffer = Object.prototype.toString.call(model).endsWith('ArrayBuffer]');
+  check(isBuffer, 'INVALID_ARGUMENT', 'byteOffset goes with an ArrayBuffer');
+  const length = typeof second === 'number' ? second : model.byteLength - offset;
+  check(offset >= 0 && length >= 0 && offset + length <= model.byteLength, 'INVALID_ARGUMENT', `bytes ${offset} to ${offset + length} lie outside of a buffer of ${model.byteLength}`);
+  return [typeof second === 'number' ? third : second, new Uint8Array(model, offset, length)];
+}
+
+/** @param {ValueInfo} info */
+function metadataOf({ name, kind, type, shape, ...more }) {
+  if (kind !== 'tensor') return { name, isTensor: false, kind, type, ...more };
+  return { name, isTensor: true, type, shape: shape ?? [] };
+}
+
+/** @param {readonly string[]} names */
+function quoted(names) {
+  return names.length ? names.map((name) => `'${name}'`).join(', ') : 'none';
+}

@@ -1,0 +1,6 @@
+// The script of a worker thread in a page.
+
+import { serveThread } from '../js/host.js';
+import { port } from './port.js';
+
+serveThread(port);
