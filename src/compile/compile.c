@@ -1,0 +1,92 @@
+/* The order of the phases, and the table of rewrites. */
+#include "compile/compile.h"
+
+#include <string.h>
+
+/* Rewrites in the order they run. The list is walked until nothing fires, at most a few times. */
+static const ln_rewrite rewrites[] = {
+    {"drop-identities", 1, ln_rewrite_drop_identities},
+    {"fold-constants", 1, ln_rewrite_fold_constants},
+    {"drop-dead", 1, ln_rewrite_drop_dead},
+};
+enum { REWRITES = sizeof rewrites / sizeof rewrites[0], ROUNDS = 3 };
+
+const ln_rewrite *ln_rewrites(int *count) {
+    *count = REWRITES;
+    return rewrites;
+}
+
+static ln_status number_graph(ln_graph *graph, void *argument) {
+    int32_t *next = argument;
+    graph->number = (*next)++;
+    return LN_OK;
+}
+
+static ln_status sort_graph(ln_graph *graph, void *argument) {
+    (void)argument;
+    return ln_graph_sort(graph);
+}
+
+/* An initializer that is also an input is a default that a feed may replace, from IR version 4 on; before, all
+ * initializers had to be listed as inputs and are constants. */
+static void separate_defaults(ln_model *model) {
+    for (ln_value_id id = 1; model->ir_version >= 4 && id < model->n_values; ++id) {
+        ln_value_info *info = ln_info(model, id);
+        if (info->is_graph_input && info->constant && info->graph == model->graph) {
+            info->fallback = info->constant;
+            info->constant = NULL;
+        }
+    }
+}
+
+typedef struct rewriting {
+    const ln_rewrite *rewrite;
+    int fired;
+} rewriting;
+
+static ln_status apply(ln_graph *graph, void *argument) {
+    rewriting *state = argument;
+    LN_TRY(state->rewrite->apply(graph, &state->fired));
+    ln_graph_sweep(graph);
+    return LN_OK;
+}
+
+static ln_status rewrite_all(ln_program *program, int level) {
+    int fired = 1;
+    for (int round = 0; round < ROUNDS && fired; ++round) {
+        fired = 0;
+        for (int i = 0; i < REWRITES; ++i) {
+            if (rewrites[i].level > level) {
+                continue;
+            }
+            rewriting state = {&rewrites[i], 0};
+            LN_TRY(ln_model_each_graph(program->model, apply, &state));
+            program->fired[i] += state.fired;
+            fired += state.fired;
+        }
+    }
+    return LN_OK;
+}
+
+static ln_status compile(ln_program *program, int level) {
+    ln_model *model = program->model;
+    separate_defaults(model);
+    LN_TRY(ln_inline_functions(model));
+    LN_TRY(ln_model_each_graph(model, sort_graph, NULL));
+    LN_TRY(ln_resolve(program));
+    ln_model_index(model);
+    LN_TRY(ln_infer_types(model));
+    LN_TRY(rewrite_all(program, level));
+    LN_TRY(ln_model_each_graph(model, sort_graph, NULL));
+    ln_model_index(model);
+    LN_TRY(ln_model_each_graph(model, number_graph, &program->n_graphs));
+    return ln_pack_weights(program);
+}
+
+ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model, int level) {
+    memset(program, 0, sizeof *program);
+    program->context = context;
+    program->model = model;
+    ln_text_init(&program->warnings, context);
+    return compile(program, level);
+}

@@ -1,0 +1,13 @@
+/* What a session says of itself, as JSON (describe.c, inspect.c). */
+#ifndef LN_RUN_DESCRIBE_H
+#define LN_RUN_DESCRIBE_H
+
+#include "run/session.h"
+
+/* Each fills session->text and returns it; NULL after recording OUT_OF_MEMORY. */
+const char *ln_describe(ln_session *session);
+const char *ln_inspect(ln_session *session);
+const char *ln_describe_profile(ln_session *session);
+const char *ln_describe_memory(ln_session *session);
+
+#endif
