@@ -7,13 +7,15 @@ initializer get no file. Everything written here is deterministic: the same scri
 
 import io
 import json
+import os
 import pathlib
 import shutil
+import sys
 import warnings
 
 import numpy as np
 import onnx
-from onnx import TypeProto, numpy_helper
+from onnx import numpy_helper
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "tests" / "data"
@@ -28,6 +30,13 @@ def seed_all(seed):
         return
     torch.manual_seed(seed)
     torch.set_num_threads(1)
+
+
+def stable_hashing():
+    """Run the script again with hashing of strings pinned: skl2onnx writes attributes in the order of sets."""
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
 def export_torch(module, args, input_names, output_names, dynamic_axes=None, opset=17):
@@ -45,17 +54,32 @@ def export_torch(module, args, input_names, output_names, dynamic_axes=None, ops
 
 
 def strip_debug(model):
-    """Drop the exporter's stack traces: they name files of the machine that exported."""
-    graphs = [model.graph]
-    while graphs:
-        graph = graphs.pop()
-        for node in graph.node:
-            node.ClearField("doc_string")
-            node.ClearField("metadata_props")
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    graphs.append(attribute.g)
+    """Drop stack traces, which name files of the machine that exported, and shorten the names of inner values."""
+    kept = {value.name for value in [*model.graph.input, *model.graph.output]}
+    short = {}
+    _shorten(model.graph, kept, short)
     return model
+
+
+def _shorten(graph, kept, short):
+    """Rename values and nodes in order of appearance; subgraphs see the names of the graphs around them."""
+    def name(old):
+        if not old or old in kept:
+            return old
+        return short.setdefault(old, f"v{len(short)}")
+
+    graph.ClearField("value_info")
+    for value in [*graph.initializer, *graph.input, *graph.output]:
+        value.name = name(value.name)
+    for index, node in enumerate(graph.node):
+        node.ClearField("doc_string")
+        node.ClearField("metadata_props")
+        node.name = f"{node.op_type}_{index}"
+        node.input[:] = [name(old) for old in node.input]
+        node.output[:] = [name(old) for old in node.output]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _shorten(attribute.g, kept, short)
 
 
 def fed_inputs(model):

@@ -1,0 +1,1 @@
+BlogitsJEig?èP'?eo¿>

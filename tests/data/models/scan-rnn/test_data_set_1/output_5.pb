@@ -1,0 +1,1 @@
+Bgate_backwardJH¿|?

@@ -1,0 +1,1 @@
+BvariableJ0FWgCFWgCn»<CFWgCN62Cn»<CFWgCÙ‰Cš‰Bn»<CFWgC]]ÓB

@@ -1,0 +1,1 @@
+BprobabilitiesJ`Y©Q?œZ9>Y©Q?œZ9>Y©Q?œZ9>Y©Q?œZ9>Y©Q?œZ9>¦Ã>-1?½†?…òò>¦Ã>-1?¦Ã>-1?\JM?‘ÖJ>\JM?‘ÖJ>\JM?‘ÖJ>

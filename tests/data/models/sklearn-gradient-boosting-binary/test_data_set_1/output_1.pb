@@ -1,0 +1,1 @@
+BprobabilitiesJY©Q?œZ9>

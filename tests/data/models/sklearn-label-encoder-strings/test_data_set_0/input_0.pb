@@ -1,0 +1,1 @@
+2grün2red2red2red2red2grün2grün2blueBX

@@ -1,0 +1,1 @@
+BprobabilitiesJJåy?¢VÃ<Mð2

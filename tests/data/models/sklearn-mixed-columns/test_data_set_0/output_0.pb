@@ -1,0 +1,2 @@
+
+2yes2yes2no2yes2yes2no2yes2yes2no2noBoutput_label

@@ -1,0 +1,2 @@
+BprobabilitiesJÓ_}?L
+(<U™Š4

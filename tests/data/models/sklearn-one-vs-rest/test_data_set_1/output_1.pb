@@ -1,0 +1,1 @@
+BprobabilitiesJ^?ฟ>ดรอ5

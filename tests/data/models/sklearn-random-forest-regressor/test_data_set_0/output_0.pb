@@ -1,0 +1,1 @@
+BvariableJ0ıLCP.VCûŒ#C54zC…¥0C*W?CİügCç‰C"xÌBcÏFC‹ÉiC=½ºB

@@ -1,0 +1,1 @@
+BprobabilitiesJÀJBÈ‡7Âb>Ä

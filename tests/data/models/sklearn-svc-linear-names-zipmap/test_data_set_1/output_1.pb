@@ -1,0 +1,3 @@
+
+output_probability2C"setosa"
+versicolor"	virginica* J¬w?Js³µ<Jy•)<

@@ -1,0 +1,1 @@
+BvariableJ0I9CÊMÂB‘i#C3QC1œBĞV˜Bï×ECï£B1¿]Cz1cC†Cù^·B

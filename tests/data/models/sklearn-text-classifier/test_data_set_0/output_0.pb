@@ -1,0 +1,1 @@
+2land2land2sea2sea2seaBoutput_label

@@ -1,0 +1,1 @@
+2a fox at seaBX

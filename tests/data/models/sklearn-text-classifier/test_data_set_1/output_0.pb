@@ -1,0 +1,1 @@
+2landBoutput_label

@@ -1,0 +1,2 @@
+
+output_probability2%"land"sea*Jºð?J‹à>

@@ -1,0 +1,1 @@
+2,The quick brown fox jumps over the lazy dog.2$A lazy dog sleeps; the fox is quick!2Ships sail over deep seas2'deep seas hide old ships and older maps2%Maps of the old town, maps of the sea2the fox, the dog and the shipBX

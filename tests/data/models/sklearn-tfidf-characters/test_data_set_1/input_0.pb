@@ -1,0 +1,1 @@
+2the old sea dog2unknown words only here2foxBX

@@ -1,0 +1,1 @@
+BprobabilitiesJ¥ò|?¢VC<Mp2
