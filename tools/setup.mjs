@@ -7,10 +7,10 @@
 //
 //   node tools/setup.mjs [--quiet] [--force]
 
-import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Suite, relocate, unpack, unpackedLoader } from './lib/debian.mjs';
+import { hash } from './lib/hash.mjs';
 import { newerNode, root, toolchainDir, toolchainFile, which } from './lib/paths.mjs';
 import { ToolError, progress, run, say, seconds, tryRun } from './lib/terminal.mjs';
 
@@ -23,14 +23,16 @@ const unpacked = join(toolchainDir, 'root');
 /** What could not be done, told at the end of every run. */
 const missing = [];
 
-// ---------------------------------------------------------------------------------------------------- the toolchain
+
+// To be raised when what is fetched, or how it is laid out, changes: toolchains of an older revision are made anew.
+const REVISION = '1';
 
 // Packages that the ones we ask for depend on, but that nothing here runs: apt is told that they are there.
 const UNUSED = [
   'binutils', 'ccache', 'clang-tools-21', 'gcc-16-base', 'lib32gcc-s1', 'lib32stdc++6', 'libc-dev-bin', 'libc-gconv-modules-extra',
   'libc6-i386', 'libclang1-21', 'libobjc-16-dev', 'python3-yaml',
 ];
-const MINIMUM = { emcc: [6], cmake: [3, 22], python3: [3, 10], ninja: [1, 8] };
+const MINIMUM = { emcc: [6], cmake: [3, 24], python3: [3, 10], ninja: [1, 8] };
 
 /** The path of a program on PATH that is new enough, or null. */
 async function onPath(name) {
@@ -45,9 +47,8 @@ async function onPath(name) {
 
 async function setUpToolchain() {
   const part = 'toolchain';
-  const sources = ['setup.mjs', 'lib/debian.mjs'].map((file) => readFileSync(join(root, 'tools', file)));
   // The folder is part of the stamp because the unpacked programs hold absolute paths; so is this Node, which emcc runs.
-  const stamp = hash([...sources, toolchainDir, process.execPath, which('emcc') ?? '']);
+  const stamp = hash([REVISION, toolchainDir, process.execPath, which('emcc') ?? '']);
   if (isCurrent(toolchainFile, stamp)) return;
 
   const start = Date.now();
@@ -199,7 +200,6 @@ async function warmUp({ emcc }) {
   rmSync(dir, { recursive: true, force: true });
 }
 
-// -------------------------------------------------------------------------------------------------- npm and Chromium
 
 async function setUpNpm() {
   const part = 'npm';
@@ -241,13 +241,6 @@ async function setUpChromium() {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------ stamps
-
-function hash(pieces) {
-  const sum = createHash('sha256');
-  for (const piece of pieces) sum.update(piece).update('\0');
-  return sum.digest('hex').slice(0, 16);
-}
 
 function isCurrent(file, stamp) {
   if (isForced || !existsSync(file)) return false;
@@ -258,7 +251,6 @@ function isCurrent(file, stamp) {
   }
 }
 
-// -------------------------------------------------------------------------------------------------------------- main
 
 const begin = Date.now();
 const parts = { toolchain: setUpToolchain, npm: setUpNpm, chromium: setUpChromium };

@@ -29,7 +29,13 @@ export function progress(part) {
   };
 }
 
-export class ToolError extends Error {}
+/** Something that a person can mend: told without a stack. `output` is all that a failed program printed. */
+export class ToolError extends Error {
+  constructor(message, output = message) {
+    super(message);
+    this.output = output;
+  }
+}
 
 /**
  * Runs a program and resolves to what it printed. Rejects with a ToolError that ends in the last lines of its output
@@ -59,7 +65,7 @@ export function run(command, args, { cwd, env, onLine, inherit = false, input } 
     child.on('close', (code, signal) => {
       if (code === 0) return resolve(stdout);
       const tail = output.trim().split('\n').slice(-15).join('\n');
-      reject(new ToolError(`${[command, ...args].join(' ').slice(0, 200)} failed (${signal ?? code})\n${tail}`));
+      reject(new ToolError(`${[command, ...args].join(' ').slice(0, 200)} failed (${signal ?? code})\n${tail}`, output));
     });
   });
 }
