@@ -162,7 +162,7 @@ struct ln_op {
     ln_grid grid;              /* set by ln_op_grid */
     uint64_t *random_state;    /* of the session's generator, for LN_OP_RANDOM rows */
     int wanted;                /* input that ln_op_want could not give */
-    _Alignas(16) unsigned char local[1024]; /* the operator's own, from infer to run */
+    _Alignas(16) unsigned char local[1408]; /* the operator's own, from infer to run */
 };
 
 /* The operator's struct in op->local; checked to fit at compile time. */
