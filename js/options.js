@@ -85,7 +85,6 @@ const SESSION_OPTIONS = {
   optimize: core('optimize', (value) => ([0, 1, 2].includes(value) ? value : undefined), '0, 1 or 2'),
   profile: core('profile', bit, 'true or false'),
   seed: core('seed', (value) => (Number.isFinite(value) ? value : undefined), 'a number'),
-  keepWeights: core('keep_weights', bit, 'true or false'),
 
   executionProviders(value) {
     check(Array.isArray(value), 'INVALID_ARGUMENT', "option 'executionProviders' is an array");

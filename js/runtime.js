@@ -9,8 +9,8 @@ import { check, LinnetError } from './errors.js';
 import { loadModule, makeImports, needsMemory } from './module.js';
 import { decodeUtf8, encodeUtf8 } from './text.js';
 
-/** Limits of the memory that threads share; the module declares the same. */
-const SHARED_MEMORY = { initial: 256, maximum: 65536, shared: true };
+/** Limits of the memory that threads share; the module declares no more and no less than these. */
+const SHARED_MEMORY = { initial: 64, maximum: 65536, shared: true };
 const THREAD_STACK_BYTES = 256 * 1024;
 const SCRATCH_BYTES = 1024;
 

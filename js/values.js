@@ -28,7 +28,7 @@ export function isTensor(value) {
  * @returns {any}
  */
 export function snapshot(value) {
-  if (isTensor(value)) return new Tensor(value.type, value.data.slice(), value.dims);
+  if (isTensor(value)) return new Tensor(value.type, new Tensor(value.type, value.data, value.dims).data.slice(), value.dims);
   if (Array.isArray(value)) return value.map(snapshot);
   if (value instanceof Map) return new Map([...value].map(([key, item]) => [key, snapshot(item)]));
   return value;

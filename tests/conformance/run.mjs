@@ -1,0 +1,129 @@
+// The standard's own test cases, against a list of known failures.
+//
+//   node tests/conformance/run.mjs [--json FILE] [--suite S[,S]] [--filter SUBSTRING] [--artifact A] [--dir DIR]
+//                                  [--jobs N] [--verbose] [--update] [--optimize 0|1|2] [--all]
+//
+// Fails when a case fails that is not in known-failures.txt, and when one passes that is in it; --update rewrites the
+// list. With --filter or --suite, the list is compared for the cases that ran. LINNET_WASM=file.wasm tests a build
+// other than dist/'s. --verbose prints a line per case, --all prints every failure, known ones too.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { newerNode } from '../../tools/lib/paths.mjs';
+import { probeEngine } from '../../js/artifacts.js';
+import { SUITES, listCases } from './cases.mjs';
+import { unpackConformance } from './corpora.mjs';
+
+const TIMEOUT_MS = 120_000;
+const listFile = fileURLToPath(new URL('known-failures.txt', import.meta.url));
+
+const { values: args } = parseArgs({
+  options: {
+    json: { type: 'string' }, suite: { type: 'string' }, filter: { type: 'string' }, artifact: { type: 'string' }, dir: { type: 'string' },
+    jobs: { type: 'string', default: '2' }, optimize: { type: 'string' },
+    verbose: { type: 'boolean' }, update: { type: 'boolean' }, all: { type: 'boolean' },
+  },
+});
+
+const wasm = process.env.LINNET_WASM;
+const artifact = args.artifact ?? (wasm && /relaxed/.test(basename(wasm)) ? 'relaxed' : 'simd');
+if (artifact.startsWith('relaxed') && !probeEngine().relaxed && newerNode() !== process.execPath) {
+  process.exit(spawnSync(newerNode(), process.argv.slice(1), { stdio: 'inherit' }).status ?? 1);
+}
+const options = { artifact, ...(wasm && { wasm }), ...(args.optimize && { optimize: Number(args.optimize) }) };
+
+const cache = unpackConformance(args.dir);
+const suites = args.suite ? args.suite.split(',') : SUITES;
+for (const suite of suites) if (!SUITES.includes(suite)) throw new Error(`no suite '${suite}'; there are ${SUITES.join(', ')}`);
+const cases = suites.flatMap((suite) => listCases(cache, suite).map((name) => ({ suite, name }))).filter(({ suite, name }) => `${suite}/${name}`.includes(args.filter ?? ''));
+
+const results = await runAll(cases);
+report(results);
+
+/** Runs the cases on a few workers; a worker that hangs or dies costs its case and is replaced. */
+async function runAll(list) {
+  const results = new Array(list.length);
+  let next = 0;
+  const lane = async () => {
+    let worker;
+    while (next < list.length) {
+      const i = next++;
+      worker ??= new Worker(new URL('./worker.mjs', import.meta.url), { workerData: { cache, options } });
+      const result = await ask(worker, list[i]);
+      results[i] = { ...list[i], ...result };
+      if (result.isDead) {
+        await worker.terminate();
+        worker = undefined;
+      }
+      if (args.verbose) console.log(`${result.status.padEnd(7)} ${list[i].suite}/${list[i].name} ${result.ms.toFixed(1)} ms${result.reason ? ` ${result.reason}` : ''}`);
+      else if (process.stderr.isTTY && i % 20 === 0) process.stderr.write(`\r${i} of ${list.length} cases\x1b[K`);
+    }
+    await worker?.terminate();
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Number(args.jobs)) }, lane));
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+  return results;
+}
+
+function ask(worker, message) {
+  return new Promise((resolve) => {
+    const start = performance.now();
+    const die = (reason) => finish({ status: 'failed', reason, isDead: true });
+    const timer = setTimeout(() => die(`no answer within ${TIMEOUT_MS / 1000} s`), TIMEOUT_MS);
+    const handlers = {
+      message: (result) => finish(result),
+      error: (error) => die(`the worker died: ${error.message}`),
+      exit: (code) => die(`the worker ended with exit code ${code}`),
+    };
+    const finish = (result) => {
+      clearTimeout(timer);
+      for (const [event, handler] of Object.entries(handlers)) worker.off(event, handler);
+      resolve({ ms: performance.now() - start, ...result });
+    };
+    for (const [event, handler] of Object.entries(handlers)) worker.on(event, handler);
+    worker.postMessage(message);
+  });
+}
+
+function report(list) {
+  const counts = Object.fromEntries(suites.map((suite) => [suite, { passed: 0, failed: 0, skipped: 0, total: 0 }]));
+  for (const { suite, status } of list) {
+    counts[suite][status]++;
+    counts[suite].total++;
+  }
+  const failures = list.filter(({ status }) => status === 'failed').map(({ suite, name, reason }) => ({ suite, case: name, reason: oneLine(reason) }));
+  if (args.json) writeFileSync(args.json, `${JSON.stringify({ suites: counts, failures }, null, 1)}\n`);
+
+  const known = readKnown();
+  const keyOf = (each) => `${each.suite}/${each.case ?? each.name}`;
+  const fresh = failures.filter((each) => !known.has(keyOf(each)));
+  const fixed = list.filter((each) => each.status !== 'failed' && known.has(keyOf(each))).map(keyOf);
+  for (const each of args.all ? failures : fresh) console.log(`${known.has(keyOf(each)) ? 'known failure' : 'FAILED'} ${keyOf(each)}: ${each.reason}`);
+  if (!args.update) for (const key of fixed) console.log(`UNEXPECTED PASS ${key}: take it out of ${basename(listFile)} (--update)`);
+  for (const [suite, { passed, failed, skipped, total }] of Object.entries(counts)) {
+    console.log(`${suite.padEnd(18)} ${String(passed).padStart(5)} passed ${String(failed).padStart(5)} failed ${String(skipped).padStart(4)} skipped of ${total}`);
+  }
+  if (args.update) updateKnown(known, list.map(keyOf), failures, keyOf);
+  else if (fresh.length || fixed.length) process.exitCode = 1;
+}
+
+function readKnown() {
+  const text = existsSync(listFile) ? readFileSync(listFile, 'utf8') : '';
+  return new Map(text.split('\n').filter((line) => line && !line.startsWith('#')).map((line) => line.split('\t')));
+}
+
+/** Cases that did not run keep their line. */
+function updateKnown(known, ran, failures, keyOf) {
+  const lines = new Map([...known].filter(([key]) => !ran.includes(key)));
+  for (const each of failures) lines.set(keyOf(each), each.reason);
+  const sorted = [...lines].sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(listFile, `# Cases that fail, one a line: suite/case, a tab, the reason. Written by run.mjs --update.\n${sorted.map((line) => `${line.join('\t')}\n`).join('')}`);
+}
+
+function oneLine(text = '') {
+  return text.replace(/\s+/g, ' ').slice(0, 200);
+}
