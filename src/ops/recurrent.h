@@ -1,0 +1,55 @@
+/* What the recurrent operators share: params, sizes, and the bound operands of one run. */
+#ifndef LN_OPS_RECURRENT_H
+#define LN_OPS_RECURRENT_H
+
+#include "ops/op.h"
+
+typedef enum ln_cell { LN_CELL_RNN, LN_CELL_GRU, LN_CELL_LSTM } ln_cell;
+
+/* An activation of a gate: its row of the table in recurrent.c with its parameters. */
+typedef struct ln_gate_function {
+    int kind;
+    float alpha, beta;
+} ln_gate_function;
+
+typedef struct ln_recurrent_params {
+    ln_cell cell;
+    int gates;           /* per direction: 1, 3, 4 */
+    int directions;
+    bool reversed[2];    /* time runs backwards */
+    bool batch_first;    /* layout 1 */
+    bool linear_before_reset, input_forget;
+    float clip;          /* 0 for none */
+    int64_t hidden;      /* hidden_size, 0 where the attribute is absent */
+    ln_gate_function functions[6]; /* per direction: f, g, h */
+} ln_recurrent_params;
+
+/* Sizes of one node: steps, batch, input and hidden size. */
+typedef struct ln_recurrent_sizes {
+    int64_t steps, batch, input, hidden;
+    int64_t columns; /* gates * hidden */
+} ln_recurrent_sizes;
+
+/* Position of one batch entry's state of one direction, in rows of `hidden`: states are [D, B, H] or [B, D, H]. */
+static inline int64_t ln_state_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t d,
+                                   int64_t b) {
+    return params->batch_first ? b * params->directions + d : d * sizes->batch + b;
+}
+
+/* Position of X's row at a step, in rows of `input`; Y's row in rows of `hidden`. */
+static inline int64_t ln_input_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t t,
+                                   int64_t b) {
+    return params->batch_first ? b * sizes->steps + t : t * sizes->batch + b;
+}
+
+static inline int64_t ln_output_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t t,
+                                    int64_t d, int64_t b) {
+    return params->batch_first ? (b * sizes->steps + t) * params->directions + d
+                               : (t * params->directions + d) * sizes->batch + b;
+}
+
+/* Applies a gate function to n numbers in place, after clipping to [-clip, clip] where clip is not 0. */
+void ln_gate_apply_f32(ln_gate_function function, float clip, float *x, int64_t n);
+void ln_gate_apply_f64(ln_gate_function function, float clip, double *x, int64_t n);
+
+#endif
