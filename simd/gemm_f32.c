@@ -1,27 +1,29 @@
 /*
  * f32 GEMM over the tiles of tile_f32.h.
  *
- * B is packed into panels [n / 8][k][8], one packing for every M: taller products walk it a panel at a time, one and two rows
- * take several panels at once. A B that comes unpacked (attention, products of activations) is packed on the fly, a block of
- * panels at a time into the task's scratch; for few rows, where packing would cost as much as the product, it is read where it
- * lies: rows of B directly, columns of B by the dot products of gemv_f32.c.
+ * B is packed into panels [n / 8][k][8], one packing for every M: taller products walk it a panel at a time,
+ * one and two rows take several panels at once. A B that comes unpacked (attention, products of activations)
+ * is packed on the fly, a block of panels at a time into the task's scratch; for few rows, where packing
+ * would cost as much as the product, it is read where it lies: rows of B directly, columns of B by the dot
+ * products of gemv_f32.c.
  *
- * A is read through row pointers in the relaxed build and packed tile by tile in the other, where that is 8 percent faster; both
- * pack it when its rows are not contiguous.
+ * A is read through row pointers in the relaxed build and packed tile by tile in the other, where that is 8
+ * percent faster; both pack it when its rows are not contiguous.
  *
- * The loops of a task are k blocks, then tiles of A, then panels of B, so that a block of B stays in the L2 cache while a tile
- * of A stays in L1. Sums are independent of all these sizes.
+ * The loops of a task are k blocks, then tiles of A, then panels of B, so that a block of B stays in the L2
+ * cache while a tile of A stays in L1. Sums are independent of all these sizes.
  */
 #include "gemv_f32.h"
 #include "tile_f32.h"
 
 enum {
-    K_STEP = 1024,                /* depth of a block: 32 KB per panel */
-    BLOCK_BYTES = 256 * 1024,     /* a task's panels, for one k block */
-    MIN_TASK_PRODUCTS = 256 * 1024, /* below this, about 10 microseconds, splitting costs more than it gives */
+    K_STEP = 1024,            /* depth of a block: 32 KB per panel */
+    BLOCK_BYTES = 256 * 1024, /* a task's panels, for one k block */
+    MIN_TASK_PRODUCTS =
+        256 * 1024, /* below this, about 10 microseconds, splitting costs more than it gives */
     MAX_TASKS = 64,
-    PANEL_GROUP = 4,              /* the widest tile takes this many */
-    DIRECT_ROWS = 8               /* up to here an unpacked B is read in place */
+    PANEL_GROUP = 4, /* the widest tile takes this many */
+    DIRECT_ROWS = 8  /* up to here an unpacked B is read in place */
 };
 
 /* How B reaches the tiles. */
@@ -34,8 +36,7 @@ typedef struct gemm_grid {
     size_t panels, panel_step, panel_tasks; /* over n */
 } gemm_grid;
 
-static b_route route_of(const ln_gemm_f32_args *args)
-{
+static b_route route_of(const ln_gemm_f32_args *args) {
     if (args->b_is_packed) {
         return B_PACKED;
     }
@@ -49,8 +50,7 @@ static b_route route_of(const ln_gemm_f32_args *args)
 }
 
 /* Halves the larger reach of a task until there are enough tasks or they would become too small. */
-static gemm_grid grid_of(const ln_gemm_f32_args *args)
-{
+static gemm_grid grid_of(const ln_gemm_f32_args *args) {
     gemm_grid grid = {.route = route_of(args), .k_step = args->k < K_STEP ? args->k : K_STEP};
     grid.tiles = ln_tile_f32_count(args->m);
     grid.panels = ln_divide_up(args->n, LN_TILE_COLS);
@@ -82,27 +82,23 @@ static gemm_grid grid_of(const ln_gemm_f32_args *args)
     }
 }
 
-static bool packs_a(const ln_gemm_f32_args *args)
-{
-    return args->a_col_stride != 1 || (!LN_RELAXED && args->m > 3);
+static bool packs_a(const ln_gemm_f32_args *args) {
+    return args->a_col_stride != 1;
 }
 
-static size_t packed_b_bytes(size_t k, size_t n)
-{
+static size_t packed_b_bytes(size_t k, size_t n) {
     const size_t panels = ln_divide_up(n, LN_TILE_COLS);
     return ln_saturating_mul(ln_saturating_mul(panels, LN_TILE_COLS * sizeof(float)), k);
 }
 
-static void pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t n)
-{
+static void pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t n) {
     for (size_t j = 0; j < n; j += LN_TILE_COLS) {
         const size_t columns = n - j < LN_TILE_COLS ? n - j : LN_TILE_COLS;
         ln_tile_f32_pack_b(packed + j * k, b + j * col_stride, row_stride, col_stride, k, columns);
     }
 }
 
-static size_t task_count(const ln_gemm_f32_args *args)
-{
+static size_t task_count(const ln_gemm_f32_args *args) {
     if (args->m == 0 || args->n == 0) {
         return 0;
     }
@@ -110,9 +106,11 @@ static size_t task_count(const ln_gemm_f32_args *args)
     return ln_saturating_mul(grid.tile_tasks, grid.panel_tasks);
 }
 
-/* Scratch holds a block of panels (one panel, the last of the row, when B is read in place), then a tile of A. */
-static size_t b_scratch_elems(const gemm_grid *grid)
-{
+/*
+ * Scratch holds a block of panels (one panel, the last of the row, when B is read in place), then a tile of
+ * A.
+ */
+static size_t b_scratch_elems(const gemm_grid *grid) {
     switch (grid->route) {
     case B_DIRECT:
         return grid->k_step * LN_TILE_COLS;
@@ -125,8 +123,7 @@ static size_t b_scratch_elems(const gemm_grid *grid)
     return 0;
 }
 
-static size_t scratch_bytes(const ln_gemm_f32_args *args)
-{
+static size_t scratch_bytes(const ln_gemm_f32_args *args) {
     if (args->m == 0 || args->n == 0) {
         return 0;
     }
@@ -135,8 +132,7 @@ static size_t scratch_bytes(const ln_gemm_f32_args *args)
     return (b_scratch_elems(&grid) + a_elems) * sizeof(float);
 }
 
-static ln_tile_f32_out output_of(const ln_gemm_f32_args *args)
-{
+static ln_tile_f32_out output_of(const ln_gemm_f32_args *args) {
     ln_tile_f32_out out = ln_tile_f32_output(args->activation, args->residual, args->residual_last);
     out.c = args->c;
     out.c_stride = args->c_row_stride;
@@ -156,8 +152,7 @@ typedef struct gemm_block {
     size_t tail_columns;
 } gemm_block;
 
-static void locate_b(const ln_gemm_f32_args *args, b_route route, gemm_block *block, float *scratch)
-{
+static void locate_b(const ln_gemm_f32_args *args, b_route route, gemm_block *block, float *scratch) {
     const float *b = args->b + block->k_begin * args->b_row_stride + block->col * args->b_col_stride;
     block->tail_columns = 0;
     if (route == B_PACKED) {
@@ -170,7 +165,8 @@ static void locate_b(const ln_gemm_f32_args *args, b_route route, gemm_block *bl
         block->body = (ln_tile_f32_panels){b, args->b_row_stride, LN_TILE_COLS};
         block->tail = (ln_tile_f32_panels){scratch, LN_TILE_COLS, 0};
         if (block->tail_columns > 0) {
-            ln_tile_f32_pack_b(scratch, b + block->columns, args->b_row_stride, 1, block->k, block->tail_columns);
+            ln_tile_f32_pack_b(scratch, b + block->columns, args->b_row_stride, 1, block->k,
+                               block->tail_columns);
         }
     } else {
         pack_b(scratch, b, args->b_row_stride, args->b_col_stride, block->k, block->columns);
@@ -179,8 +175,7 @@ static void locate_b(const ln_gemm_f32_args *args, b_route route, gemm_block *bl
 }
 
 static void run_block(const ln_gemm_f32_args *args, const gemm_block *block, const ln_tile_f32_out *out,
-                      size_t tile_begin, size_t tile_end, float *a_scratch)
-{
+                      size_t tile_begin, size_t tile_end, float *a_scratch) {
     for (size_t t = tile_begin; t < tile_end; t++) {
         const size_t row = ln_tile_f32_begin(args->m, t);
         const size_t rows = ln_tile_f32_begin(args->m, t + 1) - row;
@@ -201,11 +196,11 @@ static void run_block(const ln_gemm_f32_args *args, const gemm_block *block, con
     }
 }
 
-static void task(const ln_gemm_f32_args *args, size_t index, void *scratch)
-{
+static void task(const ln_gemm_f32_args *args, size_t index, void *scratch) {
     const gemm_grid grid = grid_of(args);
     const size_t tile_begin = index / grid.panel_tasks * grid.tile_step;
-    const size_t tile_end = grid.tiles - tile_begin < grid.tile_step ? grid.tiles : tile_begin + grid.tile_step;
+    const size_t tile_end =
+        grid.tiles - tile_begin < grid.tile_step ? grid.tiles : tile_begin + grid.tile_step;
     const size_t col = index % grid.panel_tasks * grid.panel_step * LN_TILE_COLS;
     const size_t reach = grid.panel_step * LN_TILE_COLS;
     const size_t columns = args->n - col < reach ? args->n - col : reach;

@@ -1,5 +1,6 @@
 /*
- * Products of few rows with a B whose columns are contiguous (B transposed, not packed). Only gemm_f32.c includes this.
+ * Products of few rows with a B whose columns are contiguous (B transposed, not packed). Only gemm_f32.c
+ * includes this.
  */
 #ifndef LN_GEMV_F32_H
 #define LN_GEMV_F32_H

@@ -109,16 +109,23 @@ typedef struct ln_conv_f32_route {
     void (*task)(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t task, void *scratch);
 } ln_conv_f32_route;
 
-/* What is settled once sizes are known. Callers read task_count and scratch_bytes; the rest is the kernels'. */
+/*
+ * What is settled once sizes are known. Callers read task_count and scratch_bytes; the rest is the kernels'.
+ * Spatial dimensions are split in two: the last two make planes, those before them are `outer`.
+ */
 struct ln_conv_f32_plan {
     const ln_conv_f32_route *route;
     size_t task_count, scratch_bytes;
-    ln_conv_shape shape;           /* dimensions of no effect removed; rank is 2 or more */
-    size_t in_pixels, out_pixels;  /* elements of one channel */
-    size_t pixel_step, pixel_tasks; /* output pixels of one task, and how many tasks that gives */
-    size_t tile_step, tile_tasks;   /* the same for output channels, in the route's own unit */
-    size_t k_step;                  /* depth of one pass over input channels and taps */
-    size_t layout[8];               /* the route's own numbers */
+    ln_conv_shape shape;            /* rewritten to rank 2 or more */
+    size_t outer;                   /* how many dimensions come before the planes */
+    size_t outer_in, outer_out;     /* planes of one channel */
+    size_t outer_taps, taps;        /* kernel positions over the outer dimensions and within a plane */
+    size_t plane_in, plane_out;     /* elements of a plane */
+    size_t group_step, group_tasks; /* groups of one task, and how many tasks that gives */
+    size_t row_step, row_tasks; /* the same for output pixels: whole rows of a plane, or runs within a row */
+    size_t col_step, col_tasks;
+    size_t tile_step, tile_tasks; /* for output channels of a group, in tiles */
+    size_t depth_step;            /* input channels (times outer taps) that go into one pass */
 };
 
 /*

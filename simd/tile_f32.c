@@ -1,11 +1,12 @@
 /*
- * The 6x8 (relaxed) and 5x8 (simd128) tiles, their lower brothers for the rows that remain, the wide forms for one and two
- * rows, and the packers.
+ * The 6x8 (relaxed) and 5x8 (simd128) tiles, their lower brothers for the rows that remain, the wide forms
+ * for one and two rows, and the packers.
  *
- * Every tile is stamped from one inline function whose row count is a constant, so that its sums live in registers and the
- * loops over rows and columns vanish. The loop over k stays rolled: V8 unrolls it itself, and unrolling it here costs a
- * third of the speed. With one or two rows a single panel gives only two or four chains of additions, too few to hide their
- * latency; the wide forms walk four or two panels at once, which is what makes GEMV fast without a packing of its own.
+ * Every tile is stamped from one inline function whose row count is a constant, so that its sums live in
+ * registers and the loops over rows and columns vanish. The loop over k stays rolled: V8 unrolls it itself,
+ * and unrolling it here costs a third of the speed. With one or two rows a single panel gives only two or
+ * four chains of additions, too few to hide their latency; the wide forms walk four or two panels at once,
+ * which is what makes GEMV fast without a packing of its own.
  *
  * A panel that C has fewer than eight columns of is summed into a block on the stack and stored in part.
  */
@@ -16,32 +17,57 @@
 typedef void tile_fn(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,
                      size_t b_stride, size_t panel_stride, size_t row, size_t col);
 
-/* Applies the epilogue to the sums of C[row][col .. col + count), count at most 4. */
-LN_INLINE ln_v32f finished(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count)
-{
-    ln_v32f v = ln_mul(sum, ln_splat(out->alpha));
-    if (out->bias != NULL) {
-        const float *bias = out->bias + row * out->bias_row_stride;
-        ln_v32f addend;
-        if (out->bias_col_stride == 0) {
-            addend = ln_load_splat(bias);
-        } else {
-            addend = count == 4 ? ln_load(bias + col) : ln_load_part(bias + col, count);
+/* Four floats of a row, or the first `count` of them. A constant 4 costs no branch. */
+LN_INLINE ln_v32f load_some(const float *p, size_t count) {
+    return count == 4 ? ln_load(p) : ln_load_part(p, count);
+}
+
+/* Applies the epilogue to rows x vectors sums in registers; the last vector has `count` lanes in use. */
+LN_INLINE void finish(const size_t rows, const size_t vectors, ln_v32f sum[][8], const ln_tile_f32_out *out,
+                      size_t row, size_t col, size_t count) {
+    const ln_v32f alpha = ln_splat(out->alpha), beta = ln_splat(out->beta);
+    const ln_v32f low = ln_splat(out->low), high = ln_splat(out->high);
+    const float *bias = out->bias + (out->bias == NULL ? 0 : row * out->bias_row_stride);
+    const float *residual = out->residual + (out->residual == NULL ? 0 : row * out->residual_stride + col);
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < vectors; j++) {
+            sum[i][j] = ln_mul(sum[i][j], alpha);
         }
-        v = ln_madd(v, ln_splat(out->beta), addend);
+        if (out->bias != NULL && out->bias_col_stride == 0) {
+            const ln_v32f addend = ln_load_splat(bias);
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = ln_madd(sum[i][j], beta, addend);
+            }
+            bias += out->bias_row_stride;
+        } else if (out->bias != NULL) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                const size_t lanes = j + 1 < vectors ? 4 : count;
+                sum[i][j] = ln_madd(sum[i][j], beta, load_some(bias + col + 4 * j, lanes));
+            }
+            bias += out->bias_row_stride;
+        }
+        if (out->residual != NULL) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = ln_add(sum[i][j], load_some(residual + 4 * j, j + 1 < vectors ? 4 : count));
+            }
+            residual += out->residual_stride;
+        }
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < vectors; j++) {
+            sum[i][j] = ln_clamp_high(ln_clamp_low(sum[i][j], low), high);
+        }
     }
-    if (out->residual != NULL) {
-        const float *residual = out->residual + row * out->residual_stride + col;
-        v = ln_add(v, count == 4 ? ln_load(residual) : ln_load_part(residual, count));
-    }
-    return ln_clamp_high(ln_clamp_low(v, ln_splat(out->low)), ln_splat(out->high));
 }
 
 /* Sums `rows` rows times `panels` panels and stores them. Everything but the pointers and k is a constant. */
-LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_out *out, size_t k,
-                    const float *a, size_t a_stride, const float *b, size_t b_stride, size_t panel_stride,
-                    size_t row, size_t col)
-{
+LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_out *out,
+                    size_t k, const float *a, size_t a_stride, const float *b, size_t b_stride,
+                    size_t panel_stride, size_t row, size_t col) {
     ln_v32f sum[6][8];
     float *c = out->c + row * out->c_stride + col;
     LN_LOOP_UNROLLED
@@ -71,20 +97,22 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
         a += step;
         b += b_stride;
     }
+    if (out->finish) {
+        finish(rows, 2 * panels, sum, out, row, col, 4);
+    }
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < rows; i++) {
         LN_LOOP_UNROLLED
         for (size_t j = 0; j < 2 * panels; j++) {
-            const ln_v32f v = out->finish ? finished(out, sum[i][j], row + i, col + 4 * j, 4) : sum[i][j];
-            ln_store(c + i * out->c_stride + 4 * j, v);
+            ln_store(c + 4 * j, sum[i][j]);
         }
+        c += out->c_stride;
     }
 }
 
 #define TILE(name, rows, panels, packed)                                                                     \
     static void name(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,  \
-                     size_t b_stride, size_t panel_stride, size_t row, size_t col)                           \
-    {                                                                                                        \
+                     size_t b_stride, size_t panel_stride, size_t row, size_t col) {                         \
         tile(rows, panels, packed, out, k, a, a_stride, b, b_stride, panel_stride, row, col);                \
     }
 
@@ -121,10 +149,17 @@ static const struct {
 #endif
 };
 
+void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count) {
+    ln_v32f sums[1][8];
+    sums[0][0] = sum;
+    finish(1, 1, sums, out, row, col, count);
+    ln_store_part(out->c + row * out->c_stride + col, sums[0][0], count);
+}
+
 /* A panel of which C has fewer than eight columns. */
 static void run_edge(const ln_tile_f32_out *out, tile_fn *fn, size_t rows, size_t k, const float *a,
-                     size_t a_stride, const float *b, size_t b_stride, size_t row, size_t col, size_t columns)
-{
+                     size_t a_stride, const float *b, size_t b_stride, size_t row, size_t col,
+                     size_t columns) {
     float block[6 * 8];
     const size_t low = columns < 4 ? columns : 4;
     const size_t high = columns - low;
@@ -139,21 +174,20 @@ static void run_edge(const ln_tile_f32_out *out, tile_fn *fn, size_t rows, size_
     }
     fn(&block_out, k, a, a_stride, b, b_stride, 0, 0, 0);
     for (size_t i = 0; i < rows; i++) {
-        float *c = out->c + (row + i) * out->c_stride + col;
-        ln_v32f left = ln_load(block + i * 8);
-        ln_v32f right = ln_load(block + i * 8 + 4);
-        if (out->finish) {
-            left = finished(out, left, row + i, col, low);
-            right = finished(out, right, row + i, col + low, high);
+        for (size_t done = 0; done < columns; done += 4) {
+            const size_t count = done == 0 ? low : high;
+            const ln_v32f sum = ln_load(block + i * LN_TILE_COLS + done);
+            if (out->finish) {
+                ln_tile_f32_store(out, sum, row + i, col + done, count);
+            } else {
+                ln_store_part(out->c + (row + i) * out->c_stride + col + done, sum, count);
+            }
         }
-        ln_store_part(c, left, low);
-        ln_store_part(c + low, right, high);
     }
 }
 
 void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, size_t a_stride,
-                     ln_tile_f32_panels b, size_t row, size_t col, size_t columns)
-{
+                     ln_tile_f32_panels b, size_t row, size_t col, size_t columns) {
     const bool packed = a_stride == 0;
     tile_fn *const one = packed ? tiles[rows].packed : tiles[rows].strided;
     tile_fn *const wide = packed ? tiles[rows].wide_packed : tiles[rows].wide_strided;
@@ -172,8 +206,7 @@ void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const fl
     }
 }
 
-ln_tile_f32_out ln_tile_f32_output(ln_activation_f32 activation, const float *residual, bool residual_last)
-{
+ln_tile_f32_out ln_tile_f32_output(ln_activation_f32 activation, const float *residual, bool residual_last) {
     ln_tile_f32_out out = {.alpha = 1.0f, .beta = 1.0f, .low = -INFINITY, .high = INFINITY, .finish = true};
     out.residual = residual_last ? NULL : residual;
     out.residual_after = residual_last ? residual : NULL;
@@ -188,13 +221,7 @@ ln_tile_f32_out ln_tile_f32_output(ln_activation_f32 activation, const float *re
     return out;
 }
 
-void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count)
-{
-    ln_store_part(out->c + row * out->c_stride + col, finished(out, sum, row, col, count), count);
-}
-
-void ln_tile_f32_rest(const ln_tile_f32_out *out, size_t row, size_t rows, size_t col, size_t columns)
-{
+void ln_tile_f32_rest(const ln_tile_f32_out *out, size_t row, size_t rows, size_t col, size_t columns) {
     if (!out->activation.present && out->residual_after == NULL) {
         return;
     }
@@ -216,20 +243,18 @@ void ln_tile_f32_rest(const ln_tile_f32_out *out, size_t row, size_t rows, size_
     }
 }
 
-size_t ln_tile_f32_count(size_t m)
-{
+size_t ln_tile_f32_count(size_t m) {
     return ln_divide_up(m, LN_TILE_ROWS);
 }
 
-size_t ln_tile_f32_begin(size_t m, size_t index)
-{
+size_t ln_tile_f32_begin(size_t m, size_t index) {
     const size_t count = ln_tile_f32_count(m);
     const size_t higher = m % count; /* tiles of one row more than the others come first */
     return index * (m / count) + (index < higher ? index : higher);
 }
 
-void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows, size_t k)
-{
+void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows,
+                        size_t k) {
     for (size_t l = 0; l < k; l++) {
         for (size_t i = 0; i < rows; i++) {
             packed[l * rows + i] = a[i * row_stride + l * col_stride];
@@ -238,8 +263,7 @@ void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t
 }
 
 /* Four rows of eight columns that lie contiguously along k. */
-static void transpose_8x4(float *packed, const float *b, size_t col_stride)
-{
+static void transpose_8x4(float *packed, const float *b, size_t col_stride) {
     for (size_t half = 0; half < 2; half++) {
         ln_v32f block[4];
         LN_LOOP_UNROLLED
@@ -254,8 +278,8 @@ static void transpose_8x4(float *packed, const float *b, size_t col_stride)
     }
 }
 
-void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t columns)
-{
+void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k,
+                        size_t columns) {
     size_t l = 0;
     if (columns == LN_TILE_COLS && col_stride == 1) {
         for (; l < k; l++) {

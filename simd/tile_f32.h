@@ -1,17 +1,18 @@
 /*
- * The inner product tile that GEMM, convolution and Winograd share: a few rows of A times panels of B, eight columns
- * wide. Only kernels include this.
+ * The inner product tile that GEMM, convolution and Winograd share: a few rows of A times panels of B, eight
+ * columns wide. Only kernels include this.
  *
  *   A tile, packed                     A tile, strided                B panels
  *   [k][rows], one run of memory       rows at a fixed distance       [k][8], row l at b + l * b_stride,
  *                                                                     panel p at b + p * panel_stride
  *
- * Tiles are at most LN_TILE_ROWS high. The relaxed build keeps 6x8 sums in 12 registers, two more hold a row of B and one the
- * splat of A; without fused multiply-add the product needs a register too, so that build is 5x8.
- * Rows are shared out evenly (8 rows are 4+4, never 6+2): a tile of few rows has too few independent chains.
+ * Tiles are at most LN_TILE_ROWS high. The relaxed build keeps 6x8 sums in 12 registers, two more hold a row
+ * of B and one the splat of A; without fused multiply-add the product needs a register too, so that build is
+ * 5x8. Rows are shared out evenly (8 rows are 4+4, never 6+2): a tile of few rows has too few independent
+ * chains.
  *
- * Each sum runs over k in ascending order, also across calls that continue it (`accumulate`): blocking over k and the width
- * of a call change no bit.
+ * Each sum runs over k in ascending order, also across calls that continue it (`accumulate`): blocking over
+ * k and the width of a call change no bit.
  */
 #ifndef LN_TILE_F32_H
 #define LN_TILE_F32_H
@@ -51,8 +52,8 @@ typedef struct ln_tile_f32_panels {
 } ln_tile_f32_panels;
 
 /*
- * C[row .. row + rows)[col .. col + columns) for one tile of A and all the panels that `columns` needs. An a_stride of 0
- * means a packed tile.
+ * C[row .. row + rows)[col .. col + columns) for one tile of A and all the panels that `columns` needs. An
+ * a_stride of 0 means a packed tile.
  */
 void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, size_t a_stride,
                      ln_tile_f32_panels b, size_t row, size_t col, size_t columns);
@@ -68,26 +69,25 @@ size_t ln_tile_f32_count(size_t m);
 size_t ln_tile_f32_begin(size_t m, size_t index);
 
 /* Packs rows of A into [k][rows]. */
-void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows, size_t k);
+void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows,
+                        size_t k);
 
 /* Packs up to eight columns of B into [k][8]; columns that are missing become 0. */
-void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k, size_t columns);
+void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k,
+                        size_t columns);
 
 /* a * b, or SIZE_MAX when either is SIZE_MAX or the product does not fit. The sum likewise. */
-static inline size_t ln_saturating_mul(size_t a, size_t b)
-{
+static inline size_t ln_saturating_mul(size_t a, size_t b) {
     size_t product;
     return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
 }
 
-static inline size_t ln_saturating_add(size_t a, size_t b)
-{
+static inline size_t ln_saturating_add(size_t a, size_t b) {
     size_t sum;
     return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
 }
 
-static inline size_t ln_divide_up(size_t a, size_t b)
-{
+static inline size_t ln_divide_up(size_t a, size_t b) {
     return a / b + (a % b != 0);
 }
 

@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-double ln_ref_activate(ln_activation_f32 activation, double x)
-{
+double ln_ref_activate(ln_activation_f32 activation, double x) {
     if (!activation.present || isnan(x)) {
         return x;
     }
@@ -33,8 +32,7 @@ double ln_ref_activate(ln_activation_f32 activation, double x)
     }
 }
 
-void ln_ref_gemm_f32(const ln_gemm_f32_args *args)
-{
+void ln_ref_gemm_f32(const ln_gemm_f32_args *args) {
     for (size_t i = 0; i < args->m; i++) {
         for (size_t j = 0; j < args->n; j++) {
             double sum = 0.0;
@@ -44,9 +42,11 @@ void ln_ref_gemm_f32(const ln_gemm_f32_args *args)
             }
             sum *= (double)args->alpha;
             if (args->bias != NULL) {
-                sum += (double)args->beta * (double)args->bias[i * args->bias_row_stride + j * args->bias_col_stride];
+                sum += (double)args->beta *
+                       (double)args->bias[i * args->bias_row_stride + j * args->bias_col_stride];
             }
-            const double residual = args->residual == NULL ? 0.0 : (double)args->residual[i * args->residual_row_stride + j];
+            const double residual =
+                args->residual == NULL ? 0.0 : (double)args->residual[i * args->residual_row_stride + j];
             sum = args->residual_last ? ln_ref_activate(args->activation, sum) + residual
                                       : ln_ref_activate(args->activation, sum + residual);
             args->c[i * args->c_row_stride + j] = (float)sum;

@@ -1,6 +1,7 @@
 /*
- * Scalar twins of the kernels in kernels.h: the definition in a few loops, summed in double precision. They take the same
- * structs, with weights as they lie in memory instead of packed. Tests hold the kernels against them.
+ * Scalar twins of the kernels in kernels.h: the definition in a few loops, summed in double precision. They
+ * take the same structs, with weights as they lie in memory instead of packed. Tests hold the kernels
+ * against them.
  */
 #ifndef LN_KERNELS_REF_H
 #define LN_KERNELS_REF_H

@@ -1,6 +1,6 @@
 /*
- * The f32 GEMM against its scalar twin: every small size, the ways A and B may lie in memory, every form of bias, residual
- * and activation, sizes that cross blocks and tasks, NaN, and that no byte outside C changes.
+ * The f32 GEMM against its scalar twin: every small size, the ways A and B may lie in memory, every form of
+ * bias, residual and activation, sizes that cross blocks and tasks, NaN, and that no byte outside C changes.
  */
 #include "../../simd/ref/kernels_ref.h"
 #include "check.h"
@@ -17,8 +17,7 @@ typedef struct gemm_case {
 
 enum { ROW_GAP = 3 }; /* elements between the rows of C */
 
-static void run_tasks(const ln_gemm_f32_args *args)
-{
+static void run_tasks(const ln_gemm_f32_args *args) {
     const size_t tasks = ln_gemm_f32.task_count(args);
     const size_t bytes = ln_gemm_f32.scratch_bytes(args);
     for (size_t t = tasks; t-- > 0;) { /* any order will do */
@@ -29,8 +28,7 @@ static void run_tasks(const ln_gemm_f32_args *args)
     }
 }
 
-static void compare(const gemm_case *test, const check_guarded *c, const float *expected, size_t c_stride)
-{
+static void compare(const gemm_case *test, const check_guarded *c, const float *expected, size_t c_stride) {
     size_t wrong = 0, gaps = 0;
     double worst = 0.0;
     const double tolerance = 1e-6 * (4.0 + (double)test->k);
@@ -49,17 +47,19 @@ static void compare(const gemm_case *test, const check_guarded *c, const float *
           "m %zu n %zu k %zu at %d bt %d packed %d bias %d residual %d/%d act %d/%d: %zu wrong by up to %g, "
           "%zu gaps written",
           test->m, test->n, test->k, test->a_transposed, test->b_transposed, test->b_is_packed, test->bias,
-          test->residual, test->residual_last, test->activation.present, (int)test->activation.kind, wrong, worst,
-          gaps);
+          test->residual, test->residual_last, test->activation.present, (int)test->activation.kind, wrong,
+          worst, gaps);
 }
 
-static void run_case(const gemm_case *test)
-{
+static void run_case(const gemm_case *test) {
     const size_t m = test->m, n = test->n, k = test->k, c_stride = n + ROW_GAP;
     const size_t c_count = m == 0 ? 0 : (m - 1) * c_stride + n;
     float *a = check_random_floats(m * k);
     float *b = check_random_floats(k * n);
-    float *bias = check_random_floats(test->bias == 4 ? m * n : test->bias == 2 ? m : test->bias == 1 ? n : 1);
+    float *bias = check_random_floats(test->bias == 4   ? m * n
+                                      : test->bias == 2 ? m
+                                      : test->bias == 1 ? n
+                                                        : 1);
     float *residual = check_random_floats(m * n);
     for (size_t i = 0; i < m * k && test->poison != 0.0f; i += 7) {
         a[i] = test->poison;
@@ -81,7 +81,9 @@ static void run_case(const gemm_case *test)
         .alpha = test->alpha,
         .beta = test->beta,
         .bias = test->bias == 0 ? NULL : bias,
-        .bias_row_stride = test->bias == 4 ? n : test->bias == 2 ? 1 : 0,
+        .bias_row_stride = test->bias == 4   ? n
+                           : test->bias == 2 ? 1
+                                             : 0,
         .bias_col_stride = test->bias == 4 || test->bias == 1 ? 1 : 0,
         .residual = test->residual ? residual : NULL,
         .residual_row_stride = n,
@@ -102,14 +104,12 @@ static void run_case(const gemm_case *test)
     free(a), free(b), free(bias), free(residual), free(packed), free(c.memory), free(expected.memory);
 }
 
-static gemm_case sized(size_t m, size_t n, size_t k)
-{
+static gemm_case sized(size_t m, size_t n, size_t k) {
     return (gemm_case){.m = m, .n = n, .k = k, .alpha = 1.0f, .beta = 1.0f};
 }
 
 /* A size in every layout of A and B. */
-static void run_layouts(gemm_case test)
-{
+static void run_layouts(gemm_case test) {
     for (int layout = 0; layout < 8; layout++) {
         test.a_transposed = (layout & 1) != 0;
         test.b_transposed = (layout & 2) != 0;
@@ -118,8 +118,7 @@ static void run_layouts(gemm_case test)
     }
 }
 
-static void test_small_sizes(void)
-{
+static void test_small_sizes(void) {
     for (size_t m = 0; m <= 20; m++) {
         for (size_t n = 0; n <= 20; n++) {
             for (size_t k = 0; k <= 20; k += m > 7 && n > 9 ? 2 : 1) {
@@ -131,8 +130,7 @@ static void test_small_sizes(void)
     }
 }
 
-static void test_large_sizes(void)
-{
+static void test_large_sizes(void) {
     static const size_t sizes[][3] = {
         {1, 33, 1100}, {2, 100, 2049}, {3, 70, 1025},  {7, 1000, 64},   {64, 64, 64},     {65, 129, 257},
         {1, 3000, 40}, {100, 9, 1500}, {200, 320, 20}, {13, 520, 1030}, {131, 200, 1300}, {1, 1, 5000},
@@ -144,8 +142,7 @@ static void test_large_sizes(void)
     }
 }
 
-static void test_epilogues(void)
-{
+static void test_epilogues(void) {
     static const ln_activation_f32 activations[] = {
         {.present = false},
         {.present = true, .kind = LN_UNARY_RELU},
@@ -176,24 +173,22 @@ static void test_epilogues(void)
     }
 }
 
-static void test_not_finite(void)
-{
+static void test_not_finite(void) {
     for (int i = 0; i < 8; i++) {
         gemm_case test = sized((size_t)i + 1, 21, 15);
         test.poison = i % 2 != 0 ? INFINITY : NAN;
-        test.activation = (ln_activation_f32){.present = true, .kind = i % 4 < 2 ? LN_UNARY_RELU : LN_UNARY_CLIP};
+        test.activation =
+            (ln_activation_f32){.present = true, .kind = i % 4 < 2 ? LN_UNARY_RELU : LN_UNARY_CLIP};
         test.activation.beta = 6.0f;
         run_layouts(test);
     }
 }
 
-static void test_overflow(void)
-{
+static void test_overflow(void) {
     CHECK(ln_gemm_f32.packed_b_bytes(SIZE_MAX / 8, 64) == SIZE_MAX, "the size wraps around");
 }
 
-int main(void)
-{
+int main(void) {
     test_small_sizes();
     test_large_sizes();
     test_epilogues();

@@ -1,0 +1,306 @@
+/*
+ * Convolution as an implicit GEMM: weights are the rows (A), output pixels the columns (B), and only the
+ * panels of the pixels at hand are ever spread out, never the whole im2col matrix.
+ *
+ * A task makes a block of output pixels for some output channels: either whole rows of the output plane, or
+ * a run within one row when rows are long. For each pass over the depth (some channels times all taps) it 1.
+ * copies the part of the input that these pixels touch, with its padding, into scratch. For a stride s along
+ * the row, columns are sorted into s phases, which makes the columns that one tap meets contiguous again. An
+ * input that needs neither padding nor sorting is used where it lies; 2. packs panels [depth][8 pixels] from
+ * the copy: plain vector loads at a table of tap offsets, except where the pixels of half a panel fall in
+ * different rows; 3. runs the tiles, which add to the sums of the pass before.
+ *
+ * The packed weights are [group][tile][depth][rows of the tile].
+ */
+#include "conv_window_f32.h"
+#include "tile_f32.h"
+
+enum {
+    DEPTH_STEP = 640,         /* depth of one pass, in products; at least the taps of one channel */
+    BLOCK_BYTES = 192 * 1024, /* panels of one pass */
+    MIN_TASK_PRODUCTS =
+        384 * 1024, /* below this, about 15 microseconds, splitting costs more than it gives */
+    MAX_TASKS = 64,
+    MAX_PIXELS = 2048, /* of one task */
+    FEW_PIXELS = 64,   /* a task keeps at least these while there is another way to split */
+    DIRECT_ROWS = 32   /* up to here panels of a pointwise convolution are read in place */
+};
+
+static size_t group_depth(const ln_conv_f32_plan *plan) {
+    return plan->shape.in_channels / plan->shape.groups * plan->outer_taps;
+}
+
+static size_t group_rows(const ln_conv_shape *shape) {
+    return shape->out_channels / shape->groups;
+}
+
+/* What the panel packers walk over. */
+typedef struct conv_taps {
+    const size_t *offsets;
+    size_t taps, planes, plane_stride;
+} conv_taps;
+
+/* Eight pixels side by side. */
+static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const conv_taps *taps) {
+    for (size_t plane = 0; plane < taps->planes; plane++) {
+        for (size_t t = 0; t < taps->taps; t++) {
+            const float *from = pixel + taps->offsets[t];
+            ln_store(panel, ln_load(from));
+            ln_store(panel + 4, ln_load(from + 4));
+            panel += LN_TILE_COLS;
+        }
+        pixel += taps->plane_stride;
+    }
+}
+
+/* Half a panel: four pixels side by side, or anywhere. */
+static LN_NOINLINE void pack_four(float *panel, const float *const pixels[4], bool contiguous,
+                                  const conv_taps *taps) {
+    for (size_t plane = 0; plane < taps->planes; plane++) {
+        for (size_t t = 0; t < taps->taps; t++) {
+            const size_t offset = plane * taps->plane_stride + taps->offsets[t];
+            if (contiguous) {
+                ln_store(panel, ln_load(pixels[0] + offset));
+            } else {
+                panel[0] = pixels[0][offset];
+                panel[1] = pixels[1][offset];
+                panel[2] = pixels[2][offset];
+                panel[3] = pixels[3][offset];
+            }
+            panel += LN_TILE_COLS;
+        }
+    }
+}
+
+/* Packs all panels of a region; the last one repeats its last pixel. */
+static void pack_panels(const ln_conv_region *region, const ln_conv_view *view, const conv_taps *taps,
+                        float *panels) {
+    const size_t pixels = region->rows * region->cols;
+    size_t row = 0, col = 0;
+    for (size_t p = 0; p < pixels; p += LN_TILE_COLS) {
+        const float *address[8];
+        const bool eight = col + LN_TILE_COLS <= region->cols;
+        for (size_t i = 0; i < LN_TILE_COLS; i++) {
+            address[i] = view->base + row * view->row_advance * view->row_stride + col;
+            if (p + i + 1 < pixels && ++col == region->cols) {
+                col = 0;
+                row++;
+            }
+        }
+        if (eight) {
+            pack_eight(panels, address[0], taps);
+        } else {
+            pack_four(panels, address, address[3] == address[0] + 3, taps);
+            pack_four(panels + 4, address + 4, address[7] == address[4] + 3, taps);
+        }
+        panels += taps->planes * taps->taps * LN_TILE_COLS;
+    }
+}
+
+/* Scratch: tap offsets, the copied window, the panels. */
+typedef struct conv_scratch {
+    size_t *offsets;
+    float *copy, *panels;
+} conv_scratch;
+
+static size_t offsets_elems(const ln_conv_f32_plan *plan) {
+    return ln_divide_up(plan->taps * sizeof(size_t), 64) * 16; /* in floats, whole cache lines */
+}
+
+static size_t copy_elems(const ln_conv_f32_plan *plan) {
+    const ln_conv_region largest = {.rows = plan->row_step, .cols = plan->col_step};
+    const ln_conv_window window = ln_conv_window_of(plan, &largest);
+    return ln_saturating_mul(ln_conv_window_elems(&window), plan->depth_step);
+}
+
+/* One pass: panels of depth_begin .. depth_begin + depth for every tile of the task. */
+static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, const float *weights,
+                     const float *x, const ln_conv_region *region, size_t depth_begin, size_t depth,
+                     size_t first_row, size_t tile_begin, size_t tile_end, const conv_scratch *scratch) {
+    const size_t m = group_rows(&plan->shape);
+    const size_t k = depth * plan->taps, all_k = group_depth(plan) * plan->taps;
+    const size_t pixels = region->rows * region->cols;
+    const size_t first_pixel = region->position * plan->plane_out +
+                               region->row * plan->shape.out[ln_conv_axis(plan, 1)] + region->col;
+    const ln_conv_view view = ln_conv_view_of(plan, region, x, depth_begin, depth, scratch->copy);
+    ln_tile_f32_panels panels = {scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
+    if (plan->taps == 1 && region->rows == 1 && pixels % LN_TILE_COLS == 0 && m <= DIRECT_ROWS) {
+        panels = (ln_tile_f32_panels){view.base, view.plane_stride, LN_TILE_COLS};
+    } else {
+        ln_conv_tap_offsets(plan, &view, scratch->offsets);
+        const conv_taps taps = {scratch->offsets, plan->taps, depth, view.plane_stride};
+        pack_panels(region, &view, &taps, scratch->panels);
+    }
+    for (size_t t = tile_begin; t < tile_end; t++) {
+        const size_t row = ln_tile_f32_begin(m, t);
+        const size_t rows = ln_tile_f32_begin(m, t + 1) - row;
+        const float *tile = weights + row * all_k + depth_begin * plan->taps * rows;
+        ln_tile_f32_run(out, rows, k, tile, 0, panels, first_row + row, first_pixel, pixels);
+    }
+}
+
+/* All passes of one group. */
+static void run_group(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t batch, size_t group,
+                      const ln_conv_region *region, size_t tile_begin, size_t tile_end,
+                      const conv_scratch *scratch) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t m = group_rows(s), depth = group_depth(plan);
+    const size_t in_channel = batch * s->in_channels + group * (s->in_channels / s->groups);
+    const float *x = args->x + in_channel * plan->outer_in * plan->plane_in;
+    const float *weights = args->w_packed + group * m * depth * plan->taps;
+    const size_t out_pixels = plan->outer_out * plan->plane_out;
+    const size_t image = batch * s->out_channels * out_pixels;
+    const float *residual = args->residual == NULL ? NULL : args->residual + image;
+    ln_tile_f32_out out = ln_tile_f32_output(args->activation, residual, args->residual_last);
+    out.c = args->y + image;
+    out.c_stride = out.residual_stride = out_pixels;
+    out.bias = args->bias;
+    out.bias_row_stride = 1;
+    size_t begin = 0;
+    do {
+        const size_t step = depth - begin < plan->depth_step ? depth - begin : plan->depth_step;
+        out.accumulate = begin > 0;
+        out.finish = begin + step == depth;
+        run_pass(plan, &out, weights, x, region, begin, step, group * m, tile_begin, tile_end, scratch);
+        begin += step;
+    } while (begin < depth);
+    const size_t row = ln_tile_f32_begin(m, tile_begin);
+    const size_t first_pixel =
+        region->position * plan->plane_out + region->row * s->out[ln_conv_axis(plan, 1)] + region->col;
+    ln_tile_f32_rest(&out, group * m + row, ln_tile_f32_begin(m, tile_end) - row, first_pixel,
+                     region->rows * region->cols);
+}
+
+static size_t at_most(size_t value, size_t limit) {
+    return value < limit ? value : limit;
+}
+
+static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t index, void *memory) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t height = s->out[ln_conv_axis(plan, 0)], width = s->out[ln_conv_axis(plan, 1)];
+    ln_conv_region region;
+    region.col = index % plan->col_tasks * plan->col_step;
+    region.cols = at_most(plan->col_step, width - region.col);
+    index /= plan->col_tasks;
+    region.row = index % plan->row_tasks * plan->row_step;
+    region.rows = at_most(plan->row_step, height - region.row);
+    index /= plan->row_tasks;
+    region.position = index % plan->outer_out;
+    index /= plan->outer_out;
+    const size_t tile_begin = index % plan->tile_tasks * plan->tile_step;
+    const size_t tile_end = at_most(tile_begin + plan->tile_step, ln_tile_f32_count(group_rows(s)));
+    index /= plan->tile_tasks;
+    const size_t group_begin = index % plan->group_tasks * plan->group_step;
+    const size_t group_end = at_most(group_begin + plan->group_step, s->groups);
+    float *const floats = memory;
+    conv_scratch scratch = {.offsets = memory, .copy = floats + offsets_elems(plan)};
+    scratch.panels = scratch.copy + ln_divide_up(copy_elems(plan), 4) * 4;
+    for (size_t group = group_begin; group < group_end; group++) {
+        run_group(plan, args, index / plan->group_tasks, group, &region, tile_begin, tile_end, &scratch);
+    }
+}
+
+static void count_tasks(ln_conv_f32_plan *plan) {
+    const ln_conv_shape *s = &plan->shape;
+    plan->col_tasks = ln_divide_up(s->out[ln_conv_axis(plan, 1)], plan->col_step);
+    plan->row_tasks = ln_divide_up(s->out[ln_conv_axis(plan, 0)], plan->row_step);
+    plan->tile_tasks = ln_divide_up(ln_tile_f32_count(group_rows(s)), plan->tile_step);
+    plan->group_tasks = ln_divide_up(s->groups, plan->group_step);
+    size_t tasks = ln_saturating_mul(plan->col_tasks, plan->row_tasks);
+    tasks = ln_saturating_mul(ln_saturating_mul(tasks, plan->outer_out), plan->tile_tasks);
+    plan->task_count = ln_saturating_mul(ln_saturating_mul(tasks, plan->group_tasks), s->batch);
+}
+
+/*
+ * The largest pixel block whose panels fit their budget: whole rows if at least one fits, else an even part
+ * of a row.
+ */
+static void choose_pixels(ln_conv_f32_plan *plan, size_t limit) {
+    const size_t width = plan->shape.out[ln_conv_axis(plan, 1)],
+                 height = plan->shape.out[ln_conv_axis(plan, 0)];
+    if (width <= limit || width <= LN_TILE_COLS) {
+        const size_t rows = at_most(height, limit < width ? 1 : limit / width);
+        plan->col_step = width;
+        plan->row_step = ln_divide_up(height, ln_divide_up(height, rows));
+    } else {
+        const size_t parts = ln_divide_up(width, limit);
+        plan->row_step = 1;
+        plan->col_step = ln_divide_up(ln_divide_up(width, parts), LN_TILE_COLS) * LN_TILE_COLS;
+    }
+}
+
+/*
+ * Splits pixels, then output channels, then pixels again, until there are enough tasks or they would become
+ * too small.
+ */
+static void split(ln_conv_f32_plan *plan, size_t pixels) {
+    const size_t depth = group_depth(plan) * plan->taps;
+    const size_t tiles = ln_tile_f32_count(group_rows(&plan->shape));
+    plan->tile_step = tiles;
+    plan->group_step = 1;
+    for (;;) {
+        choose_pixels(plan, pixels);
+        count_tasks(plan);
+        const double products = (double)plan->row_step * (double)plan->col_step * (double)depth *
+                                (double)at_most(plan->tile_step * LN_TILE_ROWS, group_rows(&plan->shape));
+        if (products < 2.0 * MIN_TASK_PRODUCTS || plan->task_count >= MAX_TASKS) {
+            const double room = MIN_TASK_PRODUCTS / (products + 1.0);
+            plan->group_step =
+                room < 2.0 ? 1 : at_most((size_t)at_most((size_t)room, 1024), plan->shape.groups);
+            count_tasks(plan);
+            return;
+        }
+        if (pixels >= 2 * FEW_PIXELS && plan->row_step * plan->col_step > FEW_PIXELS) {
+            pixels = at_most(pixels, plan->plane_out) / 2;
+        } else if (plan->tile_step >= 8) {
+            plan->tile_step = ln_divide_up(plan->tile_step, 2);
+        } else {
+            count_tasks(plan);
+            return;
+        }
+    }
+}
+
+static void make_plan(ln_conv_f32_plan *plan) {
+    const size_t depth = group_depth(plan);
+    const size_t channels = DEPTH_STEP / plan->taps;
+    plan->depth_step = at_most(depth, channels < 1 ? 1 : channels);
+    const size_t k = plan->depth_step * plan->taps;
+    const size_t fitting = BLOCK_BYTES / sizeof(float) / (k + 1) / LN_TILE_COLS * LN_TILE_COLS;
+    split(plan, at_most(fitting < LN_TILE_COLS ? LN_TILE_COLS : fitting, MAX_PIXELS));
+    const size_t panels = ln_divide_up(plan->row_step * plan->col_step, LN_TILE_COLS);
+    size_t elems = ln_saturating_mul(ln_saturating_mul(panels, LN_TILE_COLS), k);
+    elems = ln_saturating_add(elems, ln_saturating_add(copy_elems(plan), offsets_elems(plan) + 4));
+    plan->scratch_bytes = ln_saturating_mul(elems, sizeof(float));
+}
+
+static size_t weight_depth(const ln_conv_shape *shape) {
+    size_t depth = shape->in_channels / shape->groups;
+    for (size_t i = 0; i < shape->rank; i++) {
+        depth = ln_saturating_mul(depth, shape->kernel[i]);
+    }
+    return depth;
+}
+
+static size_t packed_bytes(const ln_conv_shape *shape) {
+    return ln_saturating_mul(ln_saturating_mul(weight_depth(shape), shape->out_channels), sizeof(float));
+}
+
+static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
+    const size_t m = group_rows(shape), k = weight_depth(shape);
+    for (size_t group = 0; group < shape->groups; group++) {
+        for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
+            const size_t row = ln_tile_f32_begin(m, t);
+            const size_t offset = (group * m + row) * k;
+            ln_tile_f32_pack_a(packed + offset, w + offset, k, 1, ln_tile_f32_begin(m, t + 1) - row, k);
+        }
+    }
+}
+
+const ln_conv_f32_route ln_conv_f32_gemm = {
+    .name = LN_RELAXED ? "f32_conv_gemm_6x8__relaxed" : "f32_conv_gemm_5x8__simd",
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .plan = make_plan,
+    .task = task,
+};

@@ -1,0 +1,126 @@
+/*
+ * Copying windows of the input with their padding. A row is copied phase by phase: unit stride by vectors,
+ * stride 2 by de-interleaving, others element by element. A window that lies inside the input and has no
+ * phases is not copied.
+ */
+#include "conv_window_f32.h"
+
+#include "tile_f32.h"
+
+ln_conv_window ln_conv_window_of(const ln_conv_f32_plan *plan, const ln_conv_region *region) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
+    ln_conv_window window = {
+        .row = (ptrdiff_t)(region->row * s->stride[y]) - s->pad[y],
+        .col = (ptrdiff_t)(region->col * s->stride[x]) - s->pad[x],
+        .row_step = s->kernel[y] == 1 ? s->stride[y] : 1,
+        .phases = s->kernel[x] == 1 ? 1 : s->stride[x],
+        .col_step = s->stride[x],
+    };
+    window.rows = s->kernel[y] == 1
+                      ? region->rows
+                      : (region->rows - 1) * s->stride[y] + (s->kernel[y] - 1) * s->dilation[y] + 1;
+    const size_t reach = (region->cols - 1) * s->stride[x] + (s->kernel[x] - 1) * s->dilation[x] + 1;
+    window.phase_cols = s->kernel[x] == 1 ? region->cols : ln_divide_up(reach, window.phases);
+    return window;
+}
+
+size_t ln_conv_window_elems(const ln_conv_window *window) {
+    return ln_saturating_mul(ln_saturating_mul(window->rows, window->phases), window->phase_cols);
+}
+
+/* dst[i] = src[begin + i * step] for i < count, 0 where that is outside [0, size). */
+static void copy_strided(float *dst, const float *src, ptrdiff_t begin, size_t step, size_t count,
+                         size_t size) {
+    size_t i = 0;
+    for (; i < count && begin + (ptrdiff_t)(i * step) < 0; i++) {
+        dst[i] = 0.0f;
+    }
+    const ptrdiff_t left = (ptrdiff_t)size - begin;
+    const size_t inside = left <= 0 ? 0 : ln_divide_up((size_t)left, step);
+    const size_t end = inside < count ? inside : count;
+    const float *from = src + begin;
+    if (step == 1) {
+        for (; i + 4 <= end; i += 4) {
+            ln_store(dst + i, ln_load(from + i));
+        }
+    } else if (step == 2) {
+        for (; i + 4 < end; i += 4) {
+            const ln_v32f low = ln_load(from + 2 * i), high = ln_load(from + 2 * i + 4);
+            ln_store(dst + i, wasm_i32x4_shuffle(low, high, 0, 2, 4, 6));
+        }
+    }
+    for (; i < end; i++) {
+        dst[i] = from[i * step];
+    }
+    for (; i < count; i++) {
+        dst[i] = 0.0f;
+    }
+}
+
+/* Copies the window of one plane; a missing plane is padding. */
+static LN_NOINLINE void copy_window(float *dst, const float *plane, const ln_conv_window *window,
+                                    size_t height, size_t width) {
+    for (size_t r = 0; r < window->rows; r++) {
+        const ptrdiff_t row = window->row + (ptrdiff_t)(r * window->row_step);
+        const bool outside = plane == NULL || row < 0 || row >= (ptrdiff_t)height;
+        for (size_t phase = 0; phase < window->phases; phase++) {
+            if (outside) {
+                memset(dst, 0, window->phase_cols * sizeof(float));
+            } else {
+                copy_strided(dst, plane + (size_t)row * width, window->col + (ptrdiff_t)phase,
+                             window->col_step, window->phase_cols, width);
+            }
+            dst += window->phase_cols;
+        }
+    }
+}
+
+/* Whether a region can be read from x itself. */
+static bool in_place(const ln_conv_f32_plan *plan, const ln_conv_window *window) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t height = s->in[ln_conv_axis(plan, 0)], width = s->in[ln_conv_axis(plan, 1)];
+    return plan->outer_taps == 1 && plan->outer == 0 && window->col_step == 1 && window->row >= 0 &&
+           window->col >= 0 && (size_t)window->row + (window->rows - 1) * window->row_step < height &&
+           (size_t)window->col + window->phase_cols <= width;
+}
+
+ln_conv_view ln_conv_view_of(const ln_conv_f32_plan *plan, const ln_conv_region *region, const float *x,
+                             size_t depth_begin, size_t depth, float *copy) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t height = s->in[ln_conv_axis(plan, 0)], width = s->in[ln_conv_axis(plan, 1)];
+    const ln_conv_window window = ln_conv_window_of(plan, region);
+    ln_conv_view view = {.row_advance =
+                             s->kernel[ln_conv_axis(plan, 0)] == 1 ? 1 : s->stride[ln_conv_axis(plan, 0)]};
+    const size_t channel_elems = plan->outer_in * plan->plane_in;
+    if (in_place(plan, &window)) {
+        view.base = x + depth_begin * channel_elems + (size_t)window.row * width + (size_t)window.col;
+        view.plane_stride = channel_elems;
+        view.row_stride = width * window.row_step;
+        return view;
+    }
+    view.base = copy;
+    view.phase_stride = window.phase_cols;
+    view.row_stride = window.phases * window.phase_cols;
+    view.plane_stride = window.rows * view.row_stride;
+    for (size_t d = depth_begin; d < depth_begin + depth; d++) {
+        const ptrdiff_t plane = ln_conv_f32_plane(plan, region->position, d % plan->outer_taps);
+        const float *source =
+            x + d / plan->outer_taps * channel_elems + (plane < 0 ? 0 : plane) * (ptrdiff_t)plan->plane_in;
+        copy_window(copy, plane < 0 ? NULL : source, &window, height, width);
+        copy += view.plane_stride;
+    }
+    return view;
+}
+
+void ln_conv_tap_offsets(const ln_conv_f32_plan *plan, const ln_conv_view *view, size_t *offsets) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
+    for (size_t i = 0; i < s->kernel[y]; i++) {
+        for (size_t j = 0; j < s->kernel[x]; j++) {
+            const size_t col = j * s->dilation[x];
+            *offsets++ = i * s->dilation[y] * view->row_stride + col % s->stride[x] * view->phase_stride +
+                         col / s->stride[x];
+        }
+    }
+}
