@@ -61,8 +61,8 @@ export function serveSession(platform, port) {
 export function serveThread(port) {
   port.listen(async ({ module, memory, pool, index, stack, tls }) => {
     try {
-      const { exports } = await WebAssembly.instantiate(module, makeImports(module, memory));
-      const core = /** @type {Record<string, any>} */ (exports);
+      const instance = await WebAssembly.instantiate(/** @type {WebAssembly.Module} */ (module), makeImports(module, memory));
+      const core = /** @type {Record<string, any>} */ (instance.exports);
       core.__stack_pointer.value = stack;
       core.__wasm_init_tls?.(tls);
       core.ln_pool_worker(pool, index);

@@ -386,9 +386,9 @@ function splitCreate(model, rest) {
 }
 
 /** @param {ValueInfo} info */
-function metadataOf({ name, kind, type, shape, ...more }) {
-  if (kind !== 'tensor') return { name, isTensor: false, kind, type, ...more };
-  return { name, isTensor: true, type, shape: shape ?? [] };
+function metadataOf({ name, kind, type, shape, element, key }) {
+  if (kind !== 'tensor') return { name, isTensor: false, kind, ...(type && { type }), ...(key && { key }), ...(element && { element }) };
+  return { name, isTensor: true, type, shape: (shape ?? []).map((dim) => dim ?? '') };
 }
 
 /** @param {readonly string[]} names */

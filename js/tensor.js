@@ -55,6 +55,21 @@ export class Tensor {
     return this.#data;
   }
 
+  /** @returns {never} */
+  get texture() {
+    return refuse('WebGL textures');
+  }
+
+  /** @returns {never} */
+  get gpuBuffer() {
+    return refuse('WebGPU buffers');
+  }
+
+  /** @returns {never} */
+  get mlTensor() {
+    return refuse('WebNN tensors');
+  }
+
   async getData() {
     return this.data;
   }
