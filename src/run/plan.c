@@ -403,6 +403,7 @@ ln_status ln_planner_know_condition(ln_planner *planner, ln_local *condition, bo
 }
 
 ln_status ln_planner_emit_control(ln_planner *planner, ln_step *step) {
+    LN_TRY(ln_op_infer(&step->op)); /* kinds and element types of the outputs, for the nodes that follow */
     LN_TRY(publish(planner, step, LN_SOURCE_DYNAMIC));
     read_inputs(step, planner->plan->n_steps);
     return add_step(planner, step);
