@@ -121,10 +121,10 @@ const char *ln_session_external(ln_session *session, int index) {
     if (session->stage != LN_STAGE_LOADED) {
         return NULL;
     }
-    const ln_external *external = ln_reader_external(session->reader, index);
-    if (!external) {
+    if (index < 0 || index >= ln_reader_external_count(session->reader)) {
         return NULL;
     }
+    const ln_external *external = ln_reader_external(session->reader, index);
     session->text.length = 0;
     ln_text_printf(&session->text, "%s\t%llu\t%llu", external->location, (unsigned long long)external->offset,
                    (unsigned long long)external->length);
@@ -159,11 +159,7 @@ static ln_status make_tables(ln_session *session) {
 
 ln_status ln_session_compile(ln_session *session) {
     LN_TRY(check_stage(session, LN_STAGE_LOADED));
-    const ln_external *missing = ln_reader_external(session->reader, 0);
-    if (missing) {
-        return loading(session, ln_fail(&session->context, LN_EXTERNAL_DATA,
-                                        "the model keeps weights in '%s', which was not given", missing->location));
-    }
+    LN_TRY(loading(session, ln_reader_external_check(session->reader)));
     ln_reader_free(session->reader);
     session->reader = NULL;
     LN_TRY(loading(session, ln_compile(&session->program, &session->context, session->model, session->level)));

@@ -73,8 +73,8 @@ ln_status LN_API(ln_session_expect)(ln_session *session, double bytes);
 ln_status LN_API(ln_session_push)(ln_session *session, const void *bytes, size_t length);
 /* Ends the model's bytes: the graph is built. */
 ln_status LN_API(ln_session_finish)(ln_session *session);
-/* External data that the model refers to and that is still missing, one "location\toffset\tlength" entry by index: NULL
- * beyond the last. Offsets and lengths are decimal; length is what the tensor needs. Valid between finish and compile. */
+/* External data that the model refers to, one "location\toffset\tlength" entry by index: NULL beyond the last.
+ * Offsets and lengths are decimal; length is what the tensor needs. Valid between finish and compile. */
 const char *LN_API(ln_session_external)(ln_session *session, int index);
 /* Where the bytes of external entry `index` go: `length` bytes; NULL when memory ran out. */
 void *LN_API(ln_session_external_target)(ln_session *session, int index);

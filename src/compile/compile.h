@@ -47,5 +47,8 @@ ln_status ln_resolve_node(ln_node *node);
 ln_status ln_rewrite_fold_constants(ln_graph *graph, int *fired);
 ln_status ln_rewrite_drop_identities(ln_graph *graph, int *fired);
 ln_status ln_rewrite_drop_dead(ln_graph *graph, int *fired);
+ln_status ln_rewrite_fuse_batch_norm(ln_graph *graph, int *fired);
+ln_status ln_rewrite_fuse_activation(ln_graph *graph, int *fired);
+ln_status ln_rewrite_fuse_bias(ln_graph *graph, int *fired);
 
 #endif

@@ -1,0 +1,199 @@
+/* Convolution followed by BatchNormalization, or by a product or sum with one constant per channel: the constants go into
+ * the convolution's weights and bias, y = s * (w * x + b) + t. */
+#include <math.h>
+#include <string.h>
+
+#include "compile/match.h"
+#include "ops/conv.h"
+
+/* s and t of y = s * x + t, [channels] each. */
+typedef struct affine {
+    float *scale;
+    float *shift;
+} affine;
+
+static const float *constant_floats(const ln_node *node, int index, int64_t count) {
+    const ln_value *constant = index < node->n_inputs && node->inputs[index] ? ln_node_constant(node, index) : NULL;
+    const bool fits = constant && constant->kind == LN_KIND_TENSOR && constant->dtype == LN_FLOAT && constant->data &&
+                      ln_value_count(constant) == count;
+    return fits ? constant->data : NULL;
+}
+
+static bool from_batch_norm(const ln_node *node, int64_t channels, affine *out) {
+    const float *scale = constant_floats(node, 1, channels);
+    const float *bias = constant_floats(node, 2, channels);
+    const float *mean = constant_floats(node, 3, channels);
+    const float *variance = constant_floats(node, 4, channels);
+    const ln_attribute *mode = ln_node_attribute(node, "training_mode");
+    const ln_attribute *epsilon = ln_node_attribute(node, "epsilon");
+    const bool training = mode && mode->type == LN_ATTRIBUTE_INT && mode->as.ints[0] != 0;
+    /* Before version 7 is_test said whether the node normalises with its own statistics. */
+    const ln_attribute *spatial = ln_node_attribute(node, "spatial");
+    if (!scale || !bias || !mean || !variance || training || node->opset < 7 || (spatial && spatial->as.ints[0] == 0)) {
+        return false;
+    }
+    for (int32_t i = 1; i < node->n_outputs; ++i) {
+        if (node->outputs[i]) {
+            return false;
+        }
+    }
+    const float eps = epsilon && epsilon->type == LN_ATTRIBUTE_FLOAT ? epsilon->as.floats[0] : 1e-5F;
+    for (int64_t c = 0; c < channels; ++c) {
+        const double s = (double)scale[c] / sqrt((double)variance[c] + (double)eps);
+        out->scale[c] = (float)s;
+        out->shift[c] = (float)((double)bias[c] - (double)mean[c] * s);
+    }
+    return true;
+}
+
+/* Whether a constant has one element per channel of an output of rank `rank`, all other axes being 1. */
+static bool per_channel(const ln_shape *shape, int64_t channels, int rank) {
+    return shape->rank == rank - 1 ? shape->dims[0] == channels
+                                   : shape->rank == rank && shape->dims[0] == 1 && shape->dims[1] == channels;
+}
+
+static bool from_binary(const ln_node *node, ln_value_id value, int64_t channels, int rank, affine *out) {
+    const bool product = ln_is(node, "Mul");
+    const int other = ln_other_input(node, value);
+    if ((!product && !ln_is(node, "Add")) || other < 0 || node->opset < 7) {
+        return false;
+    }
+    const float *numbers = constant_floats(node, other, channels);
+    if (!numbers || !per_channel(&ln_node_constant(node, other)->shape, channels, rank)) {
+        return false;
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+        out->scale[c] = product ? numbers[c] : 1.0F;
+        out->shift[c] = product ? 0.0F : numbers[c];
+    }
+    return true;
+}
+
+static bool find_affine(const ln_node *conv, const ln_node *next, int64_t channels, int rank, affine *out) {
+    if (ln_is(next, "BatchNormalization")) {
+        return next->inputs[0] == conv->outputs[0] && from_batch_norm(next, channels, out);
+    }
+    return from_binary(next, conv->outputs[0], channels, rank, out);
+}
+
+/* A copy of a constant that this node alone reads; the bytes are shared until then. */
+static ln_status own_constant(ln_node *node, int index, float **floats) {
+    ln_model *model = node->graph->model;
+    ln_value_info *info = ln_info(model, node->inputs[index]);
+    if (info->uses == 1 && !info->is_graph_output) {
+        *floats = info->constant->data;
+        return LN_OK;
+    }
+    ln_value copy = {0};
+    LN_TRY(ln_value_make(model->context, &copy, info->constant->dtype, &info->constant->shape));
+    memcpy(copy.data, info->constant->data, ln_value_bytes(&copy));
+    const ln_value_id id = ln_graph_add_constant(node->graph, "", &copy);
+    if (!id) {
+        return LN_OUT_OF_MEMORY;
+    }
+    ln_node_set_input(node, index, id);
+    *floats = copy.data;
+    return LN_OK;
+}
+
+static ln_status set_bias(ln_node *conv, const affine *a, int64_t channels) {
+    ln_model *model = conv->graph->model;
+    const float *old = conv->n_inputs > 2 && conv->inputs[2] ? ln_node_constant(conv, 2)->data : NULL;
+    ln_value bias = {0};
+    const ln_shape shape = ln_shape_of(1, &channels);
+    LN_TRY(ln_value_make(model->context, &bias, LN_FLOAT, &shape));
+    float *floats = bias.data;
+    for (int64_t c = 0; c < channels; ++c) {
+        floats[c] = (old ? a->scale[c] * old[c] : 0.0F) + a->shift[c];
+    }
+    const ln_value_id id = ln_graph_add_constant(conv->graph, "", &bias);
+    ln_value_id *inputs = ln_arena_array(&model->arena, 3, sizeof *inputs);
+    if (!id || !inputs) {
+        return LN_OUT_OF_MEMORY;
+    }
+    if (conv->n_inputs < 3) {
+        memcpy(inputs, conv->inputs, 2 * sizeof *inputs);
+        conv->inputs = inputs;
+        conv->n_inputs = 3;
+    }
+    ln_node_set_input(conv, 2, id);
+    return LN_OK;
+}
+
+/* Output channel of weight block `i` (an [out] or [in, out/group] block of taps). */
+static int64_t channel_of(const ln_conv_params *params, const ln_shape *w, int64_t block) {
+    if (!params->transposed) {
+        return block / w->dims[1];
+    }
+    const int64_t group = block / w->dims[1] / (w->dims[0] / params->group);
+    return group * w->dims[1] + block % w->dims[1];
+}
+
+static ln_status scale_weights(ln_node *conv, const affine *a) {
+    float *weights = NULL;
+    LN_TRY(own_constant(conv, 1, &weights));
+    const ln_shape *w = &ln_node_constant(conv, 1)->shape;
+    const int64_t taps = ln_shape_product(w, 2, w->rank);
+    for (int64_t block = 0; block < w->dims[0] * w->dims[1]; ++block) {
+        const float s = a->scale[channel_of(conv->params, w, block)];
+        for (int64_t t = 0; t < taps; ++t) {
+            weights[block * taps + t] *= s;
+        }
+    }
+    return LN_OK;
+}
+
+static bool has_constant_weights(const ln_node *conv) {
+    const ln_value *w = conv->n_inputs > 1 && conv->inputs[1] ? ln_node_constant(conv, 1) : NULL;
+    const bool bias = conv->n_inputs > 2 && conv->inputs[2];
+    const ln_value *b = bias ? ln_node_constant(conv, 2) : NULL;
+    return w && w->dtype == LN_FLOAT && w->data && w->shape.rank >= 3 && (!bias || (b && b->data && b->dtype == LN_FLOAT));
+}
+
+static ln_status fuse(ln_node *conv, ln_node *next, affine *buffers, int64_t channels, int *fired) {
+    const ln_value *w = ln_node_constant(conv, 1);
+    if (!find_affine(conv, next, channels, w->shape.rank, buffers)) {
+        return LN_OK;
+    }
+    LN_TRY(scale_weights(conv, buffers));
+    LN_TRY(set_bias(conv, buffers, channels));
+    ln_absorb(conv, next);
+    ++*fired;
+    return LN_OK;
+}
+
+static ln_status try_fuse(ln_readers *readers, ln_node *conv, int *fired) {
+    ln_context *context = readers->model->context;
+    const ln_conv_params *params = conv->params;
+    ln_node *next = ln_only_reader(readers, conv);
+    if (!next || !has_constant_weights(conv) || params->activation.present) {
+        return LN_OK;
+    }
+    const ln_shape *w = &ln_node_constant(conv, 1)->shape;
+    const int64_t channels = params->transposed ? w->dims[1] * params->group : w->dims[0];
+    if (params->group < 1 || channels < 1 || w->dims[0] % params->group != 0) {
+        return LN_OK;
+    }
+    float *floats = ln_alloc(context, 2 * (size_t)channels * sizeof *floats, LN_MEMORY_SCRATCH);
+    if (!floats) {
+        return LN_OUT_OF_MEMORY;
+    }
+    affine buffers = {floats, floats + channels};
+    const ln_status status = fuse(conv, next, &buffers, channels, fired);
+    ln_free(context, floats);
+    return status;
+}
+
+ln_status ln_rewrite_fuse_batch_norm(ln_graph *graph, int *fired) {
+    ln_readers readers;
+    LN_TRY(ln_readers_init(&readers, graph));
+    ln_status status = LN_OK;
+    for (int32_t i = 0; i < graph->n_nodes && status == LN_OK; ++i) {
+        ln_node *node = graph->nodes[i];
+        if (!node->removed && (ln_is(node, "Conv") || ln_is(node, "ConvTranspose"))) {
+            status = try_fuse(&readers, node, fired);
+        }
+    }
+    ln_readers_free(&readers);
+    return status;
+}
