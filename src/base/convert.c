@@ -34,7 +34,7 @@ static uint32_t to_bits(float value) {
 
 /* Exponent and mantissa move 13 bits up; the exponent is corrected by a multiplication, which handles subnormal
  * numbers too. */
-float ln_f16_to_f32(uint16_t half) {
+float ln_half_to_float(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     const uint32_t rest = (uint32_t)(half & 0x7fff) << 13;
     if (rest >= 0x0f800000) {
@@ -44,7 +44,7 @@ float ln_f16_to_f32(uint16_t half) {
 }
 
 /* Results below 2^-14 are rounded by adding 0.5, whose last place is that of a subnormal half. */
-uint16_t ln_f32_to_f16(float value) {
+uint16_t ln_float_to_half(float value) {
     const uint32_t bits = to_bits(value);
     const uint32_t sign = (bits >> 16) & 0x8000;
     const uint32_t magnitude = bits & 0x7fffffff;
@@ -59,11 +59,11 @@ uint16_t ln_f32_to_f16(float value) {
     return (uint16_t)(sign | half);
 }
 
-float ln_bf16_to_f32(uint16_t bits) {
+float ln_bfloat_to_float(uint16_t bits) {
     return from_bits((uint32_t)bits << 16);
 }
 
-uint16_t ln_f32_to_bf16(float value) {
+uint16_t ln_float_to_bfloat(float value) {
     const uint32_t bits = to_bits(value);
     if ((bits & 0x7fffffff) > 0x7f800000) {
         return (uint16_t)((bits >> 16) | 0x40);
@@ -120,9 +120,9 @@ static void expand(ln_dtype dtype, const void *src, int64_t first, int64_t n, vo
         memcpy(wide, from, (size_t)n * (bits / 8));
         break;
     case LN_FLOAT16:
-        EACH(f32[i] = ln_f16_to_f32(((const uint16_t *)from)[i]));
+        EACH(f32[i] = ln_half_to_float(((const uint16_t *)from)[i]));
     case LN_BFLOAT16:
-        EACH(f32[i] = ln_bf16_to_f32(((const uint16_t *)from)[i]));
+        EACH(f32[i] = ln_bfloat_to_float(((const uint16_t *)from)[i]));
     case LN_FLOAT8E4M3FN:
     case LN_FLOAT8E4M3FNUZ:
     case LN_FLOAT8E5M2:
@@ -170,9 +170,9 @@ static void narrow(ln_dtype dtype, void *dst, int64_t first, int64_t n, const vo
         memcpy(to, wide, (size_t)n * (bits / 8));
         break;
     case LN_FLOAT16:
-        EACH(((uint16_t *)to)[i] = ln_f32_to_f16(f32[i]));
+        EACH(((uint16_t *)to)[i] = ln_float_to_half(f32[i]));
     case LN_BFLOAT16:
-        EACH(((uint16_t *)to)[i] = ln_f32_to_bf16(f32[i]));
+        EACH(((uint16_t *)to)[i] = ln_float_to_bfloat(f32[i]));
     case LN_FLOAT8E4M3FN:
     case LN_FLOAT8E4M3FNUZ:
     case LN_FLOAT8E5M2:

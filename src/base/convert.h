@@ -33,9 +33,9 @@ void ln_store_f32_as(ln_dtype dtype, void *dst, int64_t first, int64_t n, const 
 /* Rounds to float32 so that rounding the result once more, to a narrower float, is right: to odd. */
 float ln_f64_to_f32_odd(double value);
 
-float ln_f16_to_f32(uint16_t half);
-uint16_t ln_f32_to_f16(float value);
-float ln_bf16_to_f32(uint16_t bits);
-uint16_t ln_f32_to_bf16(float value);
+float ln_half_to_float(uint16_t half);
+uint16_t ln_float_to_half(float value);
+float ln_bfloat_to_float(uint16_t bits);
+uint16_t ln_float_to_bfloat(float value);
 
 #endif
