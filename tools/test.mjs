@@ -52,8 +52,8 @@ const suites = [
     reader: 'node',
     command: () => (process.execPath === newerNode() || Number(process.versions.node.split('.')[0]) >= 22 ? null : nodeTest(process.execPath, 'tests/js')),
   },
-  { name: 'conformance', gate: true, reader: 'line', command: () => [newerNode(), 'tools/conformance.mjs'] },
-  { name: 'models', gate: true, reader: 'line', command: () => [newerNode(), 'tools/models.mjs'] },
+  { name: 'conformance', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/run.mjs'] },
+  { name: 'models', gate: true, reader: 'line', command: () => [newerNode(), 'tests/models/run.mjs'] },
 ];
 
 /** Runs one suite and resolves to its counts. */

@@ -107,6 +107,9 @@ function report(list) {
   for (const [suite, { passed, failed, skipped, total }] of Object.entries(counts)) {
     console.log(`${suite.padEnd(18)} ${String(passed).padStart(5)} passed ${String(failed).padStart(5)} failed ${String(skipped).padStart(4)} skipped of ${total}`);
   }
+  const skipped = list.filter(({ status }) => status === 'skipped').length;
+  const wrong = args.update ? 0 : fresh.length + fixed.length;
+  console.log(`${list.length - skipped - failures.length} passed, ${wrong} failed, ${skipped} skipped, ${failures.length - fresh.length} known failures`);
   if (args.update) updateKnown(known, list.map(keyOf), failures, keyOf);
   else if (fresh.length || fixed.length) process.exitCode = 1;
 }

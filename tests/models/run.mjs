@@ -41,7 +41,7 @@ const models = [];
 for (const folder of folders) if (!wanted || wanted.includes(folder.name)) models.push(await check(folder));
 if (args.json) writeFileSync(args.json, `${JSON.stringify({ models }, null, 1)}\n`);
 const passed = models.filter(({ ok }) => ok).length;
-console.log(`${passed} models passed, ${models.length - passed} failed`);
+console.log(`${passed} passed, ${models.length - passed} failed`);
 if (passed < models.length) process.exitCode = 1;
 
 /** Resolves to { name, ok, max_abs_error, reason }. */
