@@ -43,6 +43,10 @@ static ln_status build_cast(ln_build *build) {
         return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
                              "the attribute to is %lld, which is no element type", (long long)to);
     }
+    if ((build->node->row->types[1] & LN_BIT(to)) == 0) {
+        return ln_build_fail(build, LN_INVALID_TYPE, "this version cannot make elements of type %s",
+                             ln_dtype_name((ln_dtype)to));
+    }
     build->node->output_dtype = (ln_dtype)to;
     return LN_OK;
 }
