@@ -85,8 +85,10 @@ static ln_status run_swiglu(ln_op *op) {
 
 /* Bias and activation -------------------------------------------------------------------------------------- */
 
+enum { BIASED_GELU, BIASED_GELU_TANH, BIASED_ADD, BIASED_SPLIT_GELU };
+
 typedef struct biased_params {
-    enum { BIASED_GELU, BIASED_GELU_TANH, BIASED_ADD, BIASED_SPLIT_GELU } kind;
+    int kind; /* one of the BIASED_ values above */
 } biased_params;
 
 static ln_status build_biased(ln_build *build, int kind) {
