@@ -144,6 +144,7 @@ export class Values {
 
   /** @param {number} pointer */
   #made(pointer) {
+    if (!pointer) this.expectOk(this.runtime.call('ln_error_code', this.session));
     check(pointer, 'OUT_OF_MEMORY', 'no memory for an input');
     return pointer >>> 0;
   }

@@ -52,8 +52,8 @@ export function loadFolder(dir) {
     // Data is bound by index, because many files carry another name. A few old cases give data for initializers too.
     const takers = given.size > fed.length ? inputs : fed;
     return {
-      feeds: Object.fromEntries([...given].map(([i, bytes]) => [takers[i].name, readValue(takers[i].kind, bytes)])),
-      expected: [...read('output_')].sort(([a], [b]) => a - b).map(([i, bytes]) => [outputs[i].name, readValue(outputs[i].kind, bytes)]),
+      feeds: Object.fromEntries([...given].map(([i, bytes]) => [takers[i].name, readValue(takers[i], bytes)])),
+      expected: [...read('output_')].sort(([a], [b]) => a - b).map(([i, bytes]) => [outputs[i].name, readValue(outputs[i], bytes)]),
     };
   });
   return { model, sets };

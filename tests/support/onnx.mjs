@@ -102,8 +102,16 @@ export function readMap(bytes) {
 }
 
 const READERS = { tensor: readTensor, sequence: readSequence, optional: readOptional, map: readMap };
-/** Reads test data of the kind that the model declares. */
-export const readValue = (kind, bytes) => READERS[kind](bytes);
+
+/**
+ * Reads test data of the kind that the model declares. Older data holds bfloat16 as uint16, for want of a type in NumPy:
+ * such bits take the declared type.
+ */
+export function readValue({ kind, type }, bytes) {
+  const value = READERS[kind](bytes);
+  const isBits = kind === 'tensor' && type && type !== value.type && value.type === 'uint16' && BITS[type] === 16;
+  return isBits ? new Tensor(type, value.data, value.dims) : value;
+}
 
 /** Names and kinds of a model's inputs and outputs, and the names of its initializers. */
 export function readSignature(bytes) {
@@ -124,8 +132,12 @@ const KINDS = { 1: 'tensor', 4: 'sequence', 5: 'map', 8: 'sparse', 9: 'optional'
 
 function readValueInfo(bytes) {
   let kind = 'tensor';
-  for (const [field] of fields(messageField(bytes, 2))) kind = KINDS[field] ?? kind;
-  return { name: stringField(bytes, 1), kind };
+  let type;
+  for (const [field, , value] of fields(messageField(bytes, 2))) {
+    kind = KINDS[field] ?? kind;
+    if (field === 1) for (const [inner, , number] of fields(value)) if (inner === 1) type = TYPES[number];
+  }
+  return { name: stringField(bytes, 1), kind, type };
 }
 
 function messageField(bytes, wanted) {
