@@ -20,6 +20,8 @@ set(LN_LINK_FLAGS
     -O3
     -sSTANDALONE_WASM=1
     --no-entry
+    -sDEFAULT_TO_CXX=0
+    -sAUTO_NATIVE_LIBRARIES=0
     -sMALLOC=dlmalloc
     -sALLOW_MEMORY_GROWTH=1
     -sMAXIMUM_MEMORY=4GB

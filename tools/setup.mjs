@@ -194,8 +194,10 @@ async function warmUp({ emcc }) {
   mkdirSync(dir, { recursive: true });
   const source = join(dir, 'warm-up.c');
   writeFileSync(source, '#include <math.h>\n#include <stdlib.h>\n__attribute__((used)) double *f(double x) { double *p = malloc(8); *p = exp(x); return p; }\n');
-  const common = ['-O3', '-sSTANDALONE_WASM=1', '--no-entry', '-o', join(dir, 'warm-up.wasm'), source];
-  await run(emcc, [...common, '-sALLOW_MEMORY_GROWTH=1']);
+  // As in cmake/artifacts.cmake: no C++ and no browser libraries, which take minutes to build.
+  const common = ['-O3', '-sSTANDALONE_WASM=1', '--no-entry', '-sDEFAULT_TO_CXX=0', '-sAUTO_NATIVE_LIBRARIES=0', '-sALLOW_MEMORY_GROWTH=1',
+    '-o', join(dir, 'warm-up.wasm'), source];
+  await run(emcc, common);
   await run(emcc, [...common, '-matomics', '-mbulk-memory', '-sSHARED_MEMORY=1', '-sIMPORTED_MEMORY=1']);
   rmSync(dir, { recursive: true, force: true });
 }
