@@ -8,9 +8,24 @@
 #include "run/describe.h"
 #include "run/feed.h"
 #include "run/session.h"
+#include "simd/kernels.h"
 
 const char *ln_version(void) {
     return "0.1.0";
+}
+
+int ln_self_check(void) {
+    return ln_kernels_self_check();
+}
+
+const char *ln_operators_json(void) {
+    static ln_context context;
+    static ln_text text;
+    ln_text_free(&text);
+    ln_context_init(&context);
+    ln_text_init(&text, &context);
+    ln_catalogue(&text);
+    return text.failed ? NULL : text.data;
 }
 
 void *ln_malloc(size_t bytes) {
@@ -180,6 +195,10 @@ const char *ln_session_inspect(ln_session *session) {
 
 const char *ln_session_profile(ln_session *session) {
     return ln_describe_profile(session);
+}
+
+int ln_session_profile_count(const ln_session *session) {
+    return session->n_records;
 }
 
 const char *ln_session_memory(ln_session *session) {

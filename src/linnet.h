@@ -91,6 +91,8 @@ const char *LN_API(ln_session_describe)(ln_session *session);
 const char *LN_API(ln_session_inspect)(ln_session *session);
 /* JSON: one record per step of the last profiled run: node, op, and time slots that the caller fills by clock. */
 const char *LN_API(ln_session_profile)(ln_session *session);
+/* Number of records of the profiled run so far: the time of a step belongs to the newest. */
+int LN_API(ln_session_profile_count)(const ln_session *session);
 /* JSON: live and peak bytes by kind, allocations so far, plans held, workspace bytes and the lower bound. */
 const char *LN_API(ln_session_memory)(ln_session *session);
 
