@@ -51,9 +51,10 @@ bool ln_payload_is_varint(uint32_t field) {
     return row_of(field)->wire == WIRE_VARINT;
 }
 
-/* Bytes that one varint of the field takes in a tensor of this type; several packed elements share a byte. */
+/* Bytes that one varint of the field takes in a tensor of this type; several packed elements share a byte. A type that is
+ * not known, or not one of the field's, leaves the width of the wire. */
 static size_t stored_width(const payload_row *row, ln_dtype dtype) {
-    if (row->wire != WIRE_VARINT || dtype == LN_UNDEFINED) {
+    if (row->wire != WIRE_VARINT || (row->types & LN_BIT(dtype)) == 0) {
         return row->width;
     }
     return ln_dtype_bits(dtype) >= 8 ? ln_dtype_bits(dtype) / 8 : 1;
