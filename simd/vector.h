@@ -143,7 +143,8 @@ void ln_axpy_f32(float *dst, const float *src, size_t n, float a);
 
 /*
  * An empty reduction gives 0 (sums), 1 (PROD), -inf (MAX, LOGSUM, LOGSUMEXP), +inf (MIN), NaN (MEAN). Sums run in
- * blocks of a fixed order whose totals are added in double: the error does not grow with the length.
+ * blocks of a fixed order whose totals are added in double: the error does not grow with the length. Inside a block
+ * they are floats, which a square beyond 3e38 overflows.
  */
 #define LN_REDUCE_LIST(X)                                                                                    \
     X(SUM, sum)                                                                                              \
@@ -263,16 +264,18 @@ enum ln_transpose_form {
  */
 struct ln_transpose_plan {
     enum ln_transpose_form form;
-    int rank;          /* outer axes of the output, outermost first */
+    int rank;          /* outer axes in the order of the output */
     size_t units;      /* 0 when the tensor is empty */
     size_t unit_bytes; /* for the choice of a grain */
-    size_t width;      /* bytes of what moves as one */
+    size_t width;      /* bytes of what moves as one: a run or an element; COPY: of everything */
     size_t dims[LN_TRANSPOSE_MAX_RANK];
     size_t src_stride[LN_TRANSPOSE_MAX_RANK]; /* bytes */
-    size_t dst_stride[LN_TRANSPOSE_MAX_RANK]; /* bytes */
-    /* TILES: rows of the source matrix lie src_row bytes apart, rows of the output matrix dst_row bytes. */
-    size_t tile_rows, tile_cols, src_row, dst_row;
-    size_t chunks; /* pieces of tile_cols, each a unit */
+    size_t dst_stride[LN_TRANSPOSE_MAX_RANK];
+    /* RUNS: a unit is run_count runs, run_stride bytes apart in the source. */
+    size_t run_count, run_stride;
+    /* TILES: a matrix of rows x cols elements, rows src_row bytes apart in the source, columns dst_row in the output;
+     * a unit is chunk_cols columns of it. */
+    size_t rows, cols, src_row, dst_row, chunk_cols, chunks;
 };
 
 /*
@@ -281,6 +284,8 @@ struct ln_transpose_plan {
  */
 void ln_plan_transpose(struct ln_transpose_plan *plan, const size_t *dims, const int *perm, int rank,
                        size_t element_bytes);
+
+/* Units [begin, end). src and dst need no alignment and do not overlap. */
 void ln_transpose_run(const struct ln_transpose_plan *plan, void *dst, const void *src, size_t begin,
                       size_t end);
 
@@ -347,8 +352,8 @@ struct ln_resize_axis {
 };
 
 /*
- * Output rows [begin, end) of one plane, columns first, then rows. `scratch` holds rows->taps * out_width floats;
- * rows already interpolated are kept there while the window moves down.
+ * Output rows [begin, end) of one plane, columns first, then rows. `scratch` holds rows->taps * (out_width + 1)
+ * floats: rows already interpolated are kept there while the window moves down.
  */
 void ln_resize_plane_f32(float *dst, const float *src, size_t in_width, size_t out_width,
                          const struct ln_resize_axis *rows, const struct ln_resize_axis *cols, size_t begin,
@@ -360,7 +365,7 @@ void ln_resize_axis_f32(float *dst, const float *src, size_t inner, const struct
 
 /* ---- Conversions: convert_f32.c, quantize_f32.c ---- */
 
-/* Half precision and bfloat16; to nearest, ties to even; NaN stays NaN (made quiet), subnormals are kept. */
+/* Half precision and bfloat16; to nearest, ties to even; NaN stays NaN, subnormals are kept. */
 void ln_f16_to_f32(float *dst, const uint16_t *src, size_t n);
 void ln_f32_to_f16(uint16_t *dst, const float *src, size_t n);
 void ln_bf16_to_f32(float *dst, const uint16_t *src, size_t n);

@@ -1,0 +1,184 @@
+/*
+ * Reductions over contiguous rows: the table ln_reduce_inner_f32, dot products and the range of a row.
+ *
+ * Sums: four vector accumulators over blocks of 512 elements, the blocks' sums added in double. So a lane adds at
+ * most 32 numbers in float, and the error does not grow with the row. The order depends on nothing but the length.
+ *
+ * Maxima use the one-instruction clamp, which loses a NaN; each element is also added to a sum that a NaN would
+ * poison, and only a poisoned sum makes the row be searched for a NaN (infinities of both signs poison it too).
+ */
+#include "vector.h"
+#include "vmath.h"
+
+#include <math.h>
+
+enum { BLOCK = 512 };
+
+/* Defines a function that sums `expression` in x (and y, from b) over n elements. */
+#define BLOCKED_SUM(name, expression)                                                                        \
+    static float name##_block(const float *a, const float *b, size_t n) {                                    \
+        ln_v32f sums[4] = {ln_zero(), ln_zero(), ln_zero(), ln_zero()};                                      \
+        ln_v32f x, y;                                                                                        \
+        size_t i = 0;                                                                                        \
+        for (; i + 16 <= n; i += 16) {                                                                       \
+            LN_LOOP_UNROLLED                                                                                 \
+            for (size_t v = 0; v < 4; v++) {                                                                 \
+                x = ln_load(a + i + 4 * v);                                                                  \
+                y = ln_load(b + i + 4 * v);                                                                  \
+                sums[v] = expression(sums[v], x, y);                                                         \
+            }                                                                                                \
+        }                                                                                                    \
+        for (; i + 4 <= n; i += 4) {                                                                         \
+            x = ln_load(a + i);                                                                              \
+            y = ln_load(b + i);                                                                              \
+            sums[0] = expression(sums[0], x, y);                                                             \
+        }                                                                                                    \
+        if (i < n) {                                                                                         \
+            x = ln_load_part(a + i, n - i);                                                                  \
+            y = ln_load_part(b + i, n - i);                                                                  \
+            sums[1] = expression(sums[1], x, y);                                                             \
+        }                                                                                                    \
+        return ln_sum_lanes(ln_add(ln_add(sums[0], sums[1]), ln_add(sums[2], sums[3])));                     \
+    }                                                                                                        \
+    static double name(const float *a, const float *b, size_t n) {                                           \
+        double total = 0.0;                                                                                  \
+        for (size_t i = 0; i < n; i += BLOCK) {                                                              \
+            total += (double)name##_block(a + i, b + i, n - i < BLOCK ? n - i : BLOCK);                      \
+        }                                                                                                    \
+        return total;                                                                                        \
+    }
+
+#define ADD_X(sum, x, y)         ((void)(y), ln_add(sum, x))
+#define ADD_MAGNITUDE(sum, x, y) ((void)(y), ln_add(sum, ln_abs(x)))
+#define ADD_PRODUCT(sum, x, y)   ln_madd(sum, x, y)
+
+BLOCKED_SUM(sum_values, ADD_X)
+BLOCKED_SUM(sum_magnitudes, ADD_MAGNITUDE)
+BLOCKED_SUM(sum_products, ADD_PRODUCT)
+
+float ln_dot_f32(const float *a, const float *b, size_t n) {
+    return (float)sum_products(a, b, n);
+}
+
+static int has_nan(const float *src, size_t n) {
+    ln_v32i found = ln_zero();
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const ln_v32f x = ln_load(src + i);
+        found = wasm_v128_or(found, wasm_f32x4_ne(x, x));
+    }
+    const ln_v32f x = ln_load_part(src + i, n - i);
+    return wasm_v128_any_true(wasm_v128_or(found, wasm_f32x4_ne(x, x)));
+}
+
+/* The largest of n > 0 floats, with `sign` -1 the smallest; NaN when there is one. */
+static float extreme(const float *src, size_t n, ln_v32f sign) {
+    const ln_v32f infinity = ln_splat_opaque(&ln_vmath.infinity);
+    ln_v32f best[4], sums[4];
+    LN_LOOP_UNROLLED
+    for (int v = 0; v < 4; v++) {
+        best[v] = ln_neg(infinity);
+        sums[v] = ln_zero();
+    }
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        LN_LOOP_UNROLLED
+        for (size_t v = 0; v < 4; v++) {
+            const ln_v32f x = ln_mul(sign, ln_load(src + i + 4 * v));
+            best[v] = ln_clamp_low(x, best[v]);
+            sums[v] = ln_add(sums[v], x);
+        }
+    }
+    for (; i < n; i += 4) {
+        const size_t from = i + 4 <= n || n < 4 ? i : n - 4;
+        ln_v32f x = ln_load_splat(src);
+        if (from + 4 <= n) {
+            x = ln_load(src + from);
+        } else {
+            float four[4] = {src[0], src[0], src[0], src[0]};
+            memcpy(four, src, n * sizeof(float));
+            x = ln_load(four);
+        }
+        x = ln_mul(sign, x);
+        best[0] = ln_clamp_low(x, best[0]);
+        sums[0] = ln_add(sums[0], x);
+    }
+    const ln_v32f total = ln_add(ln_add(sums[0], sums[1]), ln_add(sums[2], sums[3]));
+    if (wasm_v128_any_true(wasm_f32x4_ne(total, total)) && has_nan(src, n)) {
+        return NAN;
+    }
+    const ln_v32f all = ln_clamp_low(ln_clamp_low(best[0], best[1]), ln_clamp_low(best[2], best[3]));
+    return ln_max_lane(all) * wasm_f32x4_extract_lane(sign, 0);
+}
+
+static float largest(const float *src, size_t n) {
+    return n == 0 ? -INFINITY : extreme(src, n, ln_splat(1.0f));
+}
+
+static float smallest(const float *src, size_t n) {
+    return n == 0 ? INFINITY : extreme(src, n, ln_splat(-1.0f));
+}
+
+void ln_min_max_f32(const float *src, size_t n, float *min, float *max) {
+    *min = smallest(src, n);
+    *max = largest(src, n);
+}
+
+static float product(const float *src, size_t n) {
+    double products[4] = {1.0, 1.0, 1.0, 1.0};
+    for (size_t i = 0; i < n; i++) {
+        products[i % 4] *= (double)src[i];
+    }
+    return (float)((products[0] * products[1]) * (products[2] * products[3]));
+}
+
+static float log_sum_exp(const float *src, size_t n) {
+    const float high = largest(src, n);
+    if (!isfinite(high)) {
+        return high;
+    }
+    const struct ln_exp_constants k = ln_exp_constants();
+    const ln_v32f shift = ln_splat(high);
+    double total = 0.0;
+    for (size_t begin = 0; begin < n; begin += BLOCK) {
+        const size_t end = n - begin < BLOCK ? n : begin + BLOCK;
+        ln_v32f sum = ln_zero();
+        size_t i = begin;
+        for (; i + 4 <= end; i += 4) {
+            sum = ln_add(sum, ln_exp_nonpositive(&k, ln_sub(ln_load(src + i), shift)));
+        }
+        if (i < end) {
+            float four[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+            memcpy(four, src + i, (end - i) * sizeof(float));
+            sum = ln_add(sum, ln_exp_nonpositive(&k, ln_sub(ln_load(four), shift)));
+        }
+        total += (double)ln_sum_lanes(sum);
+    }
+    return (float)((double)high + log(total));
+}
+
+/* The table's functions: one value for each row. */
+#define REDUCE_ROWS(name, value)                                                                             \
+    static void reduce_##name(float *dst, const float *src, size_t rows, size_t n) {                         \
+        for (size_t r = 0; r < rows; r++) {                                                                  \
+            const float *row = src + r * n;                                                                  \
+            dst[r] = value;                                                                                  \
+        }                                                                                                    \
+    }
+
+REDUCE_ROWS(sum, (float)sum_values(row, row, n))
+REDUCE_ROWS(mean, (float)(sum_values(row, row, n) / (double)n))
+REDUCE_ROWS(max, largest(row, n))
+REDUCE_ROWS(min, smallest(row, n))
+REDUCE_ROWS(prod, product(row, n))
+REDUCE_ROWS(sumsq, (float)sum_products(row, row, n))
+REDUCE_ROWS(l1, (float)sum_magnitudes(row, row, n))
+REDUCE_ROWS(l2, (float)sqrt(sum_products(row, row, n)))
+REDUCE_ROWS(logsum, (float)log(sum_values(row, row, n)))
+REDUCE_ROWS(logsumexp, log_sum_exp(row, n))
+
+ln_reduce_inner_fn *const ln_reduce_inner_f32[LN_REDUCE_COUNT] = {
+#define REDUCE_ROW(upper, lower) [LN_REDUCE_##upper] = reduce_##lower,
+    LN_REDUCE_LIST(REDUCE_ROW)
+#undef REDUCE_ROW
+};
