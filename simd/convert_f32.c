@@ -1,0 +1,145 @@
+/*
+ * Conversions between floats and other number types.
+ *
+ * Half precision to float: the exponent and mantissa bits, shifted into place, are a float 2^112 times too small,
+ * subnormals included; one product sets it right. Float to half follows the exponent: too large gives infinity or
+ * NaN, subnormal halves are rounded by adding 1/2 (whose last place is that of the smallest half), the rest by adding
+ * just under half of the last place, plus its parity: to nearest, ties to even.
+ */
+#include "simd.h"
+#include "vector.h"
+
+/* Calls the vector form on whole vectors of `width` and on a zero-filled copy of the rest. */
+#define CONVERSION(name, to, from, width)                                                                    \
+    void ln_##name(to *dst, const from *src, size_t n) {                                                     \
+        size_t i = 0;                                                                                        \
+        for (; i + (width) <= n; i += (width)) {                                                             \
+            convert_##name(dst + i, src + i);                                                                \
+        }                                                                                                    \
+        if (i < n) {                                                                                         \
+            from in[width] = {0};                                                                            \
+            to out[width];                                                                                   \
+            memcpy(in, src + i, (n - i) * sizeof(from));                                                     \
+            convert_##name(out, in);                                                                         \
+            memcpy(dst + i, out, (n - i) * sizeof(to));                                                      \
+        }                                                                                                    \
+    }
+
+/* Four halves in 32-bit lanes. */
+LN_INLINE ln_v32f half_to_float(ln_v32i h) {
+    const ln_v32i magnitude = wasm_i32x4_shl(wasm_v128_and(h, ln_splat_i32(0x7fff)), 13);
+    const ln_v32i sign = wasm_i32x4_shl(wasm_v128_and(h, ln_splat_i32(0x8000)), 16);
+    const ln_v32i special = wasm_i32x4_ge(magnitude, ln_splat_i32(0x7c00 << 13));
+    const ln_v32f scaled = ln_mul(magnitude, ln_splat(0x1p112f));
+    const ln_v32i exponent = wasm_v128_and(special, ln_splat_i32(0x7f800000));
+    return wasm_v128_or(wasm_v128_or(scaled, exponent), sign);
+}
+
+LN_INLINE void convert_f16_to_f32(float *dst, const uint16_t *src) {
+    const ln_v16i halves = wasm_v128_load(src);
+    ln_store(dst, half_to_float(wasm_u32x4_extend_low_u16x8(halves)));
+    ln_store(dst + 4, half_to_float(wasm_u32x4_extend_high_u16x8(halves)));
+}
+
+/* Four halves in 32-bit lanes. */
+LN_INLINE ln_v32i float_to_half(ln_v32f x) {
+    const ln_v32i magnitude = wasm_v128_and(x, ln_splat_i32(0x7fffffff));
+    const ln_v32i sign = wasm_u32x4_shr(wasm_v128_xor(x, magnitude), 16);
+
+    const ln_v32i odd = wasm_v128_and(wasm_u32x4_shr(magnitude, 13), ln_splat_i32(1));
+    const ln_v32i rebias = wasm_i32x4_add(magnitude, ln_splat_i32(0xfff - (112 << 23)));
+    const ln_v32i normal = wasm_u32x4_shr(wasm_i32x4_add(rebias, odd), 13);
+
+    const ln_v32i subnormal = wasm_i32x4_sub(ln_add(magnitude, ln_splat(0.5f)), ln_splat(0.5f));
+    const ln_v32i is_subnormal = wasm_i32x4_lt(magnitude, ln_splat_i32(113 << 23));
+
+    const ln_v32i is_nan = wasm_i32x4_gt(magnitude, ln_splat_i32(0x7f800000));
+    const ln_v32i special = wasm_v128_or(ln_splat_i32(0x7c00), wasm_v128_and(is_nan, ln_splat_i32(0x0200)));
+    const ln_v32i is_special = wasm_i32x4_ge(magnitude, ln_splat_i32(143 << 23));
+
+    const ln_v32i finite = ln_select(is_subnormal, subnormal, normal);
+    return wasm_v128_or(ln_select(is_special, special, finite), sign);
+}
+
+LN_INLINE void convert_f32_to_f16(uint16_t *dst, const float *src) {
+    wasm_v128_store(dst,
+                    wasm_u16x8_narrow_i32x4(float_to_half(ln_load(src)), float_to_half(ln_load(src + 4))));
+}
+
+LN_INLINE void convert_bf16_to_f32(float *dst, const uint16_t *src) {
+    const ln_v16i halves = wasm_v128_load(src), zero = ln_zero();
+    wasm_v128_store(dst, wasm_i16x8_shuffle(zero, halves, 0, 8, 1, 9, 2, 10, 3, 11));
+    wasm_v128_store(dst + 4, wasm_i16x8_shuffle(zero, halves, 4, 12, 5, 13, 6, 14, 7, 15));
+}
+
+LN_INLINE ln_v32i float_to_bfloat(ln_v32f x) {
+    const ln_v32i odd = wasm_v128_and(wasm_u32x4_shr(x, 16), ln_splat_i32(1));
+    const ln_v32i rounded = wasm_i32x4_add(x, wasm_i32x4_add(odd, ln_splat_i32(0x7fff)));
+    const ln_v32i quiet = wasm_v128_or(x, ln_splat_i32(0x00400000));
+    return wasm_u32x4_shr(ln_select(wasm_f32x4_eq(x, x), rounded, quiet), 16);
+}
+
+LN_INLINE void convert_f32_to_bf16(uint16_t *dst, const float *src) {
+    wasm_v128_store(
+        dst, wasm_u16x8_narrow_i32x4(float_to_bfloat(ln_load(src)), float_to_bfloat(ln_load(src + 4))));
+}
+
+LN_INLINE void convert_i32_to_f32(float *dst, const int32_t *src) {
+    ln_store(dst, wasm_f32x4_convert_i32x4(wasm_v128_load(src)));
+}
+
+LN_INLINE void convert_f32_to_i32(int32_t *dst, const float *src) {
+    wasm_v128_store(dst, wasm_i32x4_trunc_sat_f32x4(ln_load(src)));
+}
+
+LN_INLINE void convert_f64_to_f32(float *dst, const double *src) {
+    const ln_v32f low = wasm_f32x4_demote_f64x2_zero(wasm_v128_load(src));
+    const ln_v32f high = wasm_f32x4_demote_f64x2_zero(wasm_v128_load(src + 2));
+    ln_store(dst, wasm_i32x4_shuffle(low, high, 0, 1, 4, 5));
+}
+
+LN_INLINE void convert_f32_to_f64(double *dst, const float *src) {
+    const ln_v32f x = ln_load(src);
+    wasm_v128_store(dst, wasm_f64x2_promote_low_f32x4(x));
+    wasm_v128_store(dst + 2, wasm_f64x2_promote_low_f32x4(wasm_i32x4_shuffle(x, x, 2, 3, 2, 3)));
+}
+
+LN_INLINE void convert_u8_to_f32(float *dst, const uint8_t *src) {
+    const ln_v16i halves = wasm_u16x8_load8x8(src);
+    ln_store(dst, wasm_f32x4_convert_i32x4(wasm_u32x4_extend_low_u16x8(halves)));
+    ln_store(dst + 4, wasm_f32x4_convert_i32x4(wasm_u32x4_extend_high_u16x8(halves)));
+}
+
+LN_INLINE void convert_i8_to_f32(float *dst, const int8_t *src) {
+    const ln_v16i halves = wasm_i16x8_load8x8(src);
+    ln_store(dst, wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(halves)));
+    ln_store(dst + 4, wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(halves)));
+}
+
+CONVERSION(f16_to_f32, float, uint16_t, 8)
+CONVERSION(f32_to_f16, uint16_t, float, 8)
+CONVERSION(bf16_to_f32, float, uint16_t, 8)
+CONVERSION(f32_to_bf16, uint16_t, float, 8)
+CONVERSION(i32_to_f32, float, int32_t, 4)
+CONVERSION(f32_to_i32, int32_t, float, 4)
+CONVERSION(f64_to_f32, float, double, 4)
+CONVERSION(f32_to_f64, double, float, 4)
+CONVERSION(u8_to_f32, float, uint8_t, 8)
+CONVERSION(i8_to_f32, float, int8_t, 8)
+
+void ln_i64_to_f32(float *dst, const int64_t *src, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        dst[i] = (float)src[i];
+    }
+}
+
+void ln_f32_to_i64(int64_t *dst, const float *src, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const float x = src[i];
+        if (x >= -0x1p63f && x < 0x1p63f) {
+            dst[i] = (int64_t)x;
+        } else {
+            dst[i] = x > 0.0f ? INT64_MAX : x < 0.0f ? INT64_MIN : 0;
+        }
+    }
+}
