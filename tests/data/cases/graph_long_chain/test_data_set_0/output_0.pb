@@ -1,0 +1,1 @@
+Bv200J×ÌGC/‹FCe´HCþ+HCìGCƒrHC

@@ -1,0 +1,1 @@
+By0J <GGî__O_uu`	uu`Ãïllrryyrryy``Û7

@@ -1,0 +1,1 @@
+2_Unused2oneBy0

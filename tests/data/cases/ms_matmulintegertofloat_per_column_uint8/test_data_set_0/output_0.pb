@@ -1,0 +1,1 @@
+By0J<J–B—àVB¼¶Ctÿ²B±ö¡Býæ°BÍ4^BóUCð×B8ÕÊBFXB¡B¸âÝB@‚BVliB

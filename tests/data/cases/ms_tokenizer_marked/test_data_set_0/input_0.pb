@@ -1,0 +1,1 @@
+2hello world2a  b,cBx0

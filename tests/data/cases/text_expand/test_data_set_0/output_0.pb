@@ -1,0 +1,1 @@
+2Straße2Straße2Straße2StraßeBy0

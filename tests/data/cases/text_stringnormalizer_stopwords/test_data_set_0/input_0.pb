@@ -1,0 +1,1 @@
+2The2cat2THE2HatBx0

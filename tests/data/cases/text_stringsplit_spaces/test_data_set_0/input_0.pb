@@ -1,0 +1,1 @@
+2  one   two 2threeBx0
