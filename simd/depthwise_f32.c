@@ -47,22 +47,22 @@ typedef struct strip_edge {
 } strip_edge;
 
 /*
- * The vectors begin at column `begin`, `step` columns apart; lanes outside [0, width) become 0. width is at
- * least 4.
+ * The vectors begin at column `begin`, `step` columns apart; lanes outside [0, width) become 0, because their index
+ * leaves 0..15. width is at least 4.
  */
-static strip_edge edge_of(ptrdiff_t begin, size_t step, size_t vectors, size_t width) {
+LN_INLINE strip_edge edge_of(ptrdiff_t begin, size_t step, size_t vectors, size_t width)
+{
+    static const int8_t bytes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const ptrdiff_t last = (ptrdiff_t)width - STRIP;
     strip_edge edge;
+    LN_LOOP_UNROLLED
     for (size_t v = 0; v < vectors; v++) {
-        const ptrdiff_t first = begin + (ptrdiff_t)(v * step), last = (ptrdiff_t)width - STRIP;
+        const ptrdiff_t first = begin + (ptrdiff_t)(v * step);
         const ptrdiff_t at = first < 0 ? 0 : first > last ? last : first;
-        uint8_t lanes[16];
-        for (int i = 0; i < 16; i++) {
-            const ptrdiff_t column = first + i / 4;
-            const ptrdiff_t lane = (column - at) * 4 + i % 4;
-            lanes[i] = (uint8_t)(column < 0 || column > last + 3 ? 0xff : lane);
-        }
+        const ptrdiff_t shift = first - at;
+        const int lanes = shift < -STRIP ? -STRIP : shift > STRIP ? STRIP : (int)shift;
         edge.at[v] = (size_t)at;
-        edge.lanes[v] = wasm_v128_load(lanes);
+        edge.lanes[v] = wasm_i8x16_add(wasm_v128_load(bytes), wasm_i8x16_splat((int8_t)(4 * lanes)));
     }
     return edge;
 }
@@ -96,8 +96,9 @@ LN_INLINE void load_taps(const size_t kernel, const size_t stride, const bool ed
     }
 }
 
-LN_INLINE void store_strip(const channel_job *job, ln_v32f sum, size_t row, size_t col) {
-    const size_t at = row * job->out_width + col;
+/* Finishes four sums; `at` counts pixels of the plane. */
+LN_INLINE void store_four(const channel_job *job, ln_v32f sum, size_t at)
+{
     if (job->out.residual != NULL) {
         sum = ln_add(sum, ln_load(job->out.residual + at));
     }
@@ -105,61 +106,103 @@ LN_INLINE void store_strip(const channel_job *job, ln_v32f sum, size_t row, size
     ln_store(job->out.c + at, ln_clamp_high(sum, ln_load_splat(&job->out.high)));
 }
 
-/* Four output columns from `col`, all rows of the job. */
-LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged, const channel_job *job,
-                     size_t col) {
+/* A strip as it rolls. `w` holds a 3x3 kernel; a 5x5 kernel does not fit the registers and is read from memory. */
+typedef struct strip_state {
     ln_v32f w[9], carried[5];
-    const bool keep_weights = kernel == 3;
+} strip_state;
+
+LN_INLINE ln_v32f strip_weight(const size_t kernel, const channel_job *job, const strip_state *state, size_t i, size_t j)
+{
+    return kernel == 3 ? state->w[3 * i + j] : ln_load_splat(job->w + i * kernel + j);
+}
+
+/*
+ * Adds one input row to the sums it belongs to, those of the kernel rows that fall on this phase of the stride.
+ * Returns the finished sum where the last kernel row is among them. Without `taps` the row is padding.
+ */
+LN_INLINE ln_v32f roll(const size_t kernel, const size_t stride, const size_t phase, const channel_job *job,
+                       strip_state *state, const ln_v32f *taps)
+{
+    ln_v32f finished = ln_zero();
+    LN_LOOP_UNROLLED
+    for (size_t down = 0; down < kernel; down++) {
+        const size_t i = kernel - 1 - down;
+        if (i % stride != phase) {
+            continue;
+        }
+        ln_v32f sum = i == 0 ? ln_load_splat(&job->bias) : state->carried[i];
+        if (taps != NULL) {
+            ln_v32f products = ln_mul(taps[0], strip_weight(kernel, job, state, i, 0));
+            LN_LOOP_UNROLLED
+            for (size_t j = 1; j < kernel; j++) {
+                products = ln_madd(products, taps[j], strip_weight(kernel, job, state, i, j));
+            }
+            sum = ln_add(sum, products);
+        }
+        if (i + 1 < kernel) {
+            state->carried[i + 1] = sum;
+        } else {
+            finished = sum;
+        }
+    }
+    return finished;
+}
+
+/* Four output columns from `col`, all rows of the job. */
+LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged, const channel_job *job, size_t col)
+{
+    strip_state state;
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < 9; i++) {
-        w[i] = keep_weights ? ln_load_splat(job->w + i) : ln_zero();
+        state.w[i] = kernel == 3 ? ln_load_splat(job->w + i) : ln_zero();
     }
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < 5; i++) {
-        carried[i] = ln_zero();
+        state.carried[i] = ln_zero();
     }
     const ptrdiff_t begin = (ptrdiff_t)(col * stride) - job->pad_col;
-    strip_edge edge = {0};
-    if (edged) {
-        edge = edge_of(begin, stride == 1 ? 1 : 4, stride == 1 ? kernel : 3, job->width);
-    }
-    const size_t rows = job->row_end - job->row_begin;
-    const size_t end = (rows - 1) * stride + kernel;
-    const ptrdiff_t top = (ptrdiff_t)(job->row_begin * stride) - job->pad_row;
-    for (size_t base = 0; base < end; base += stride) {
-        LN_LOOP_UNROLLED
-        for (size_t phase = 0; phase < stride; phase++) {
-            const ptrdiff_t row = top + (ptrdiff_t)(base + phase);
-            const bool inside = row >= 0 && row < (ptrdiff_t)job->height;
-            ln_v32f taps[5];
-            if (inside) {
-                load_taps(kernel, stride, edged, job->x + (size_t)row * job->width, begin, &edge, taps);
-            }
-            LN_LOOP_UNROLLED
-            for (size_t down = 0; down < kernel; down++) {
-                const size_t i = kernel - 1 - down;
-                if (i % stride != phase) {
-                    continue;
-                }
-                ln_v32f sum = i == 0 ? ln_load_splat(&job->bias) : carried[i];
-                if (inside) {
-                    ln_v32f products =
-                        ln_mul(taps[0], keep_weights ? w[3 * i] : ln_load_splat(job->w + i * kernel));
-                    LN_LOOP_UNROLLED
-                    for (size_t j = 1; j < kernel; j++) {
-                        const ln_v32f weight =
-                            keep_weights ? w[3 * i + j] : ln_load_splat(job->w + i * kernel + j);
-                        products = ln_madd(products, taps[j], weight);
+    const strip_edge edge = edged ? edge_of(begin, stride == 1 ? 1 : 4, stride == 1 ? kernel : 3, job->width)
+                                  : (strip_edge){.at = {0}};
+    const size_t width = job->width, out_width = job->out_width, last_phase = (kernel - 1) % stride;
+    const size_t end = (job->row_end - job->row_begin - 1) * stride + kernel;
+    const ptrdiff_t top = (ptrdiff_t)(job->row_begin * stride) - job->pad_row, height = (ptrdiff_t)job->height;
+    for (size_t base = 0; base < end;) {
+        ptrdiff_t row = top + (ptrdiff_t)base;
+        size_t at = (job->row_begin + (base + last_phase - (kernel - 1)) / stride) * out_width + col;
+        if (base + last_phase >= kernel - 1 && row >= 0 && row + (ptrdiff_t)stride <= height) {
+            /* Inside the plane, past the first outputs: no row needs a question. */
+            const float *x = job->x + (size_t)row * width;
+            for (; base < end && row + (ptrdiff_t)stride <= height; base += stride, row += (ptrdiff_t)stride) {
+                LN_LOOP_UNROLLED
+                for (size_t phase = 0; phase < stride; phase++) {
+                    ln_v32f taps[5];
+                    load_taps(kernel, stride, edged, x, begin, &edge, taps);
+                    const ln_v32f finished = roll(kernel, stride, phase, job, &state, taps);
+                    if (phase == last_phase) {
+                        store_four(job, finished, at);
                     }
-                    sum = ln_add(sum, products);
+                    x += width;
                 }
-                if (i + 1 < kernel) {
-                    carried[i + 1] = sum;
-                } else if (base + phase >= i) {
-                    store_strip(job, sum, job->row_begin + (base + phase - i) / stride, col);
-                }
+                at += out_width;
+            }
+            continue;
+        }
+        for (size_t phase = 0; phase < stride; phase++, row++) {
+            ln_v32f taps[5], finished;
+            const bool inside = row >= 0 && row < height;
+            if (inside) {
+                load_taps(kernel, stride, edged, job->x + (size_t)row * width, begin, &edge, taps);
+            }
+            if (phase == 0) {
+                finished = roll(kernel, stride, 0, job, &state, inside ? taps : NULL);
+            } else {
+                finished = roll(kernel, stride, 1, job, &state, inside ? taps : NULL);
+            }
+            if (phase == last_phase && base + phase >= kernel - 1) {
+                store_four(job, finished, at);
             }
         }
+        base += stride;
     }
 }
 
@@ -254,7 +297,7 @@ LN_INLINE void block(const size_t rows, const size_t vectors, const channel_job 
         LN_LOOP_UNROLLED
         for (size_t j = 0; j < vectors; j++) {
             if (count == 4) {
-                store_strip(job, sum[i][j], row + i, col + 4 * j);
+                store_four(job, sum[i][j], (row + i) * job->out_width + col + 4 * j);
             } else {
                 ln_tile_f32_store(&job->out, sum[i][j], 0, (row + i) * job->out_width + col, count);
             }

@@ -146,6 +146,7 @@ static const bench_case cases[] = {
     {"3x3 g32 128->128 @28", setup_conv, run_conv, {128, 128, 32, 28, 3, 1, 0}},
 #endif
 #ifdef BENCH_DEPTHWISE
+    {"dw 3x3 8 @56", setup_conv, run_conv, {8, 8, 8, 56, 3, 1, 0}},
     {"dw 3x3 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 3, 1, 0}},
     {"dw 3x3s2 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 3, 2, 0}},
     {"dw 5x5 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 5, 1, 0}},

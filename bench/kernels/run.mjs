@@ -66,6 +66,10 @@ for (let index = 0; index < first.bench_count(); index++) {
   console.log(`${name.padEnd(26)} ${cells.join('   ')}`);
 }
 first.bench_canary(1e6);
-const start = performance.now();
-first.bench_canary(1e8);
-console.log(`canary: ${(1e5 / (performance.now() - start) / 1e3).toFixed(2)} additions per ns`);
+let canary = Infinity;
+for (let i = 0; i < 50; i++) {
+  const start = performance.now();
+  first.bench_canary(1e6);
+  canary = Math.min(canary, performance.now() - start);
+}
+console.log(`canary: ${(1 / canary).toFixed(2)} additions per ns`);
