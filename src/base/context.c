@@ -1,8 +1,8 @@
 /* The error record and the accounted allocator.
  *
- * A block is preceded by a 64-byte header that holds its size and kind, so that the bytes which callers see are
- * 64-byte aligned and ln_free knows what to subtract. SLACK_BYTES past the end of every block are readable, which
- * vector kernels use to load a whole vector at the tail of a row.
+ * A block is preceded by a 64-byte header that holds its size and kind, so that the bytes which callers see
+ * are 64-byte aligned and ln_free knows what to subtract. SLACK_BYTES past the end of every block are
+ * readable, which vector kernels use to load a whole vector at the tail of a row.
  */
 #include "base/context.h"
 
@@ -38,15 +38,17 @@ size_t ln_memory_live(const ln_context *context) {
 }
 
 static void *out_of_memory(ln_context *context, size_t bytes) {
-    (void)ln_fail(context, LN_OUT_OF_MEMORY, "out of memory: %zu bytes are not available (%zu are in use)", bytes,
-                  ln_memory_live(context));
+    (void)ln_fail(context, LN_OUT_OF_MEMORY, "out of memory: %zu bytes are not available (%zu are in use)",
+                  bytes, ln_memory_live(context));
     return NULL;
 }
 
 void *ln_alloc(ln_context *context, size_t bytes, ln_memory_kind kind) {
     ln_memory_stats *memory = &context->memory;
     memory->allocations++;
-    if (memory->fail_at == memory->allocations || bytes > SIZE_MAX / 2) {
+    const bool over =
+        memory->limit > 0 && (bytes > memory->limit || ln_memory_live(context) > memory->limit - bytes);
+    if (memory->fail_at == memory->allocations || bytes > SIZE_MAX / 2 || over) {
         return out_of_memory(context, bytes);
     }
     const size_t padded = (bytes + SLACK_BYTES + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;

@@ -29,6 +29,7 @@ typedef struct ln_memory_stats {
     size_t peak_bytes;    /* highest sum of all kinds so far */
     uint64_t allocations; /* calls of ln_alloc so far */
     uint64_t fail_at;     /* the allocation with this ordinal fails; 0 for never (tests) */
+    size_t limit;         /* an allocation that would exceed so many live bytes fails; 0 for no limit */
 } ln_memory_stats;
 
 typedef struct ln_context {

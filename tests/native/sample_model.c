@@ -1,5 +1,6 @@
-/* The sample model: typed and raw payloads, packed and not, in any order; constants of every kind; a sparse initializer;
- * external data; a subgraph that captures; a function; types that nest; training info; opsets after the graph. */
+/* The sample model: typed and raw payloads, packed and not, in any order; constants of every kind; a sparse
+ * initializer; external data; a subgraph that captures; a function; types that nest; training info; opsets
+ * after the graph. */
 #include "sample_model.h"
 
 static wire float_constant(void) {

@@ -22,7 +22,8 @@ static void test_memory(void) {
     ln_free(&context, block);
     ln_free(&context, NULL);
     CHECK(ln_memory_live(&context) == 0 && context.memory.peak_bytes > 0, "freed");
-    CHECK(ln_alloc(&context, SIZE_MAX - 8, LN_MEMORY_PLAN) == NULL && context.error.code == LN_OUT_OF_MEMORY, "huge");
+    CHECK(ln_alloc(&context, SIZE_MAX - 8, LN_MEMORY_PLAN) == NULL && context.error.code == LN_OUT_OF_MEMORY,
+          "huge");
     ln_error_clear(&context);
     context.memory.fail_at = context.memory.allocations + 1;
     CHECK(ln_alloc(&context, 1, LN_MEMORY_PLAN) == NULL, "injected");
@@ -37,7 +38,8 @@ static void test_memory(void) {
         const uint64_t before = context.memory.allocations;
         for (int i = 1; i < 400; i++) {
             uint8_t *const bytes = ln_arena_alloc(&arena, (size_t)i * 7);
-            CHECK(bytes != NULL && ((uintptr_t)bytes & 15) == 0 && bytes[0] == 0 && bytes[i * 7 - 1] == 0, "zeroed");
+            CHECK(bytes != NULL && ((uintptr_t)bytes & 15) == 0 && bytes[0] == 0 && bytes[i * 7 - 1] == 0,
+                  "zeroed");
             memset(bytes, 0xff, (size_t)i * 7);
         }
         CHECK(round < 2 || context.memory.allocations == before, "an arena comes to rest");
@@ -55,7 +57,9 @@ static void check_number(double value, const char *expected) {
     const size_t length = ln_format_number(text, sizeof(text), value);
     double back = 0;
     CHECK(strcmp(text, expected) == 0, "%s, not %s", text, expected);
-    CHECK(ln_parse_number(text, length, &back) && (back == value || value != value || (float)back == (float)value), "%s", text);
+    CHECK(ln_parse_number(text, length, &back) &&
+              (back == value || value != value || (float)back == (float)value),
+          "%s", text);
 }
 
 static void test_numbers(void) {
@@ -76,7 +80,8 @@ static void test_numbers(void) {
     check_number((double)NAN, "nan");
     check_number((double)-INFINITY, "-inf");
     for (int i = 0; i < 20000; i++) {
-        const uint64_t bits = (uint64_t)check_random() << 44 ^ (uint64_t)check_random() << 20 ^ check_random();
+        const uint64_t bits =
+            (uint64_t)check_random() << 44 ^ (uint64_t)check_random() << 20 ^ check_random();
         double value = 0;
         double back = 0;
         char text[40];
@@ -89,17 +94,23 @@ static void test_numbers(void) {
         CHECK(ln_parse_number(text, length, &back) && back == value, "%s to %.17g", text, back);
     }
     double value = 0;
-    CHECK(!ln_parse_number("", 0, &value) && !ln_parse_number("1x", 2, &value) && !ln_parse_number("e5", 2, &value), "junk");
+    CHECK(!ln_parse_number("", 0, &value) && !ln_parse_number("1x", 2, &value) &&
+              !ln_parse_number("e5", 2, &value),
+          "junk");
     CHECK(ln_parse_number("+INF", 4, &value) && isinf(value), "infinity");
-    CHECK(ln_parse_number("1e-400", 6, &value) && value == 0 && ln_parse_number("1e400", 5, &value) && isinf(value), "ends");
+    CHECK(ln_parse_number("1e-400", 6, &value) && value == 0 && ln_parse_number("1e400", 5, &value) &&
+              isinf(value),
+          "ends");
     int64_t integer = 0;
     CHECK(ln_parse_integer("-9223372036854775808", 20, &integer) && integer == INT64_MIN, "least");
-    CHECK(!ln_parse_integer("9223372036854775808", 19, &integer) && !ln_parse_integer("-", 1, &integer), "overflow");
+    CHECK(!ln_parse_integer("9223372036854775808", 19, &integer) && !ln_parse_integer("-", 1, &integer),
+          "overflow");
 }
 
 static void test_texts(void) {
     char text[64];
-    (void)ln_format(text, sizeof(text), "%d %lld %u %zu %.*s|%c|%%|%s|%g", -5, -7LL, 3u, (size_t)9, 2, "abc", 'x', "q", 0.25);
+    (void)ln_format(text, sizeof(text), "%d %lld %u %zu %.*s|%c|%%|%s|%g", -5, -7LL, 3u, (size_t)9, 2, "abc",
+                    'x', "q", 0.25);
     CHECK(strcmp(text, "-5 -7 3 9 ab|x|%|q|0.25") == 0, "%s", text);
     CHECK(ln_format(text, 4, "abcdef") == 3 && strcmp(text, "abc") == 0, "cut");
     ln_context context;
@@ -107,7 +118,9 @@ static void test_texts(void) {
     ln_text json;
     ln_text_init(&json, &context);
     ln_text_json(&json, "a\"\\\n\xc3\xa9\xff\xed\xa0\x80", 10);
-    CHECK(!json.failed && strcmp(json.data, "\"a\\\"\\\\\\u000a\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"") == 0,
+    CHECK(!json.failed &&
+              strcmp(json.data,
+                     "\"a\\\"\\\\\\u000a\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"") == 0,
           "%s", json.data);
     const size_t before = json.length;
     for (int i = 0; i < 1000; i++) {
@@ -132,7 +145,8 @@ static void test_shapes(void) {
     CHECK(ln_shape_broadcast(&a, &b, &c) && strcmp(ln_shape_text(&c, text), "[2,3,4]") == 0, "%s", text);
     CHECK(ln_shape_count(&c) == 24 && ln_shape_product(&c, 1, 3) == 12, "count");
     const ln_shape empty = ln_shape_of(2, (const int64_t[]){0, 1});
-    CHECK(ln_shape_broadcast(&a, &empty, &c) && ln_shape_count(&c) == 0, "a dimension of zero broadcasts with one");
+    CHECK(ln_shape_broadcast(&a, &empty, &c) && ln_shape_count(&c) == 0,
+          "a dimension of zero broadcasts with one");
     const ln_shape odd = ln_shape_of(1, (const int64_t[]){3});
     CHECK(!ln_shape_broadcast(&a, &odd, &c), "no fit");
     const ln_shape huge = ln_shape_of(3, (const int64_t[]){INT64_MAX, 4, 0});
@@ -156,11 +170,13 @@ static void test_values(void) {
     CHECK(ln_value_make(&context, &a, LN_FLOAT, &shape) == LN_OK && a.data == data, "reused");
     ((float *)a.data)[3] = 7;
     CHECK(ln_value_keep(&context, &b, &a) == LN_OK && b.data == a.data, "shared");
-    CHECK(ln_value_make(&context, &a, LN_FLOAT, &shape) == LN_OK && a.data != b.data, "not reused while shared");
+    CHECK(ln_value_make(&context, &a, LN_FLOAT, &shape) == LN_OK && a.data != b.data,
+          "not reused while shared");
     ln_value plain = ln_value_header(LN_FLOAT, &shape);
     float four[4] = {1, 2, 3, 4};
     plain.data = four;
-    CHECK(ln_value_keep(&context, &a, &plain) == LN_OK && a.data != four && ((float *)a.data)[2] == 3, "copied");
+    CHECK(ln_value_keep(&context, &a, &plain) == LN_OK && a.data != four && ((float *)a.data)[2] == 3,
+          "copied");
     CHECK(ln_value_keep(&context, &a, &a) == LN_OK && ((float *)a.data)[2] == 3, "kept by itself");
 
     ln_value nested = {.kind = LN_KIND_NONE};
@@ -196,7 +212,8 @@ static void test_halves(void) {
         ln_store_f32(LN_BFLOAT16, &back, 0, 1, &value);
         CHECK(back == half || value != value, "bfloat %x became %x", code, back);
     }
-    /* 1 + 2^-11 is a tie that goes to even; a hair more rounds up, which rounding to float32 first would lose. */
+    /* 1 + 2^-11 is a tie that goes to even; a hair more rounds up, which rounding to float32 first would
+     * lose. */
     const double tie = 1 + 1.0 / 2048;
     const double more = tie + 1e-12;
     uint16_t half = 0;
@@ -207,7 +224,8 @@ static void test_halves(void) {
 }
 
 static void test_small_floats(void) {
-    const float in[12] = {0.4789f, 0.8191f, 1e6f, 1e-7f, NAN, INFINITY, -INFINITY, -1e-7f, -1e6f, -0.0f, 1, -2};
+    const float in[12] = {0.4789f,   0.8191f, 1e6f,  1e-7f, NAN, INFINITY,
+                          -INFINITY, -1e-7f,  -1e6f, -0.0f, 1,   -2};
     static const struct {
         ln_dtype dtype;
         bool saturate;
@@ -225,8 +243,8 @@ static void test_small_floats(void) {
         uint8_t out[12];
         ln_store_f32_as(rows[i].dtype, out, 0, 12, in, rows[i].saturate, LN_ROUND_UP);
         for (int k = 0; k < 12; k++) {
-            CHECK(out[k] == rows[i].out[k], "%s %d: %g became %x", ln_dtype_name(rows[i].dtype), rows[i].saturate,
-                  (double)in[k], out[k]);
+            CHECK(out[k] == rows[i].out[k], "%s %d: %g became %x", ln_dtype_name(rows[i].dtype),
+                  rows[i].saturate, (double)in[k], out[k]);
         }
     }
     const float powers[4] = {0.124f, 1.1f, 1.5f, 0};
@@ -242,7 +260,8 @@ static void test_small_floats(void) {
     const float four_bits[8] = {0.48f, 0.25f, 1.05f, -3.5f, -8, 9, -0.0f, 6};
     uint8_t packed[4] = {0};
     ln_store_f32(LN_FLOAT4E2M1, packed, 0, 8, four_bits);
-    CHECK(memcmp(packed, "\x01\xe2\x7f\x78", 4) == 0, "%x %x %x %x", packed[0], packed[1], packed[2], packed[3]);
+    CHECK(memcmp(packed, "\x01\xe2\x7f\x78", 4) == 0, "%x %x %x %x", packed[0], packed[1], packed[2],
+          packed[3]);
 }
 
 static void test_integers(void) {

@@ -1,5 +1,5 @@
-/* The graph in memory: uses and producers stay right under edits, sorting is stable and finds cycles, walks reach every
- * subgraph, nothing leaks when memory runs out. */
+/* The graph in memory: uses and producers stay right under edits, sorting is stable and finds cycles, walks
+ * reach every subgraph, nothing leaks when memory runs out. */
 #include "graph/graph.h"
 
 #include "../kernels/check.h"
@@ -116,7 +116,8 @@ static void test_sort(void) {
         CHECK(graph->nodes[i]->inputs[0] == ids[i], "the others keep their order");
     }
     ln_node_set_input(graph->nodes[0], 0, y);
-    CHECK(ln_graph_sort(graph) == LN_INVALID_GRAPH && context.error.op[0] != '\0', "cycle: %s", context.error.message);
+    CHECK(ln_graph_sort(graph) == LN_INVALID_GRAPH && context.error.op[0] != '\0', "cycle: %s",
+          context.error.message);
     ln_model_free(model);
     CHECK(ln_memory_live(&context) == 0, "leak");
 }
