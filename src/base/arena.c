@@ -80,7 +80,8 @@ static ln_arena_chunk *add_chunk(ln_arena *arena, size_t bytes) {
 }
 
 void *ln_arena_alloc(ln_arena *arena, size_t bytes) {
-    const size_t padded = bytes <= SIZE_MAX - BLOCK_ALIGN ? (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN : bytes;
+    const size_t padded =
+        bytes <= SIZE_MAX - BLOCK_ALIGN ? (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN : bytes;
     ln_arena_chunk *chunk = arena->chunks;
     if (chunk == NULL || chunk->capacity - chunk->used < padded) {
         chunk = add_chunk(arena, padded);
@@ -97,8 +98,8 @@ void *ln_arena_alloc(ln_arena *arena, size_t bytes) {
 void *ln_arena_array(ln_arena *arena, size_t count, size_t size) {
     size_t bytes = 0;
     if (!ln_mul_size(count, size, &bytes)) {
-        (void)ln_fail(arena->context, LN_OUT_OF_MEMORY, "out of memory: %zu times %zu bytes are not available", count,
-                      size);
+        (void)ln_fail(arena->context, LN_OUT_OF_MEMORY,
+                      "out of memory: %zu times %zu bytes are not available", count, size);
         return NULL;
     }
     return ln_arena_alloc(arena, bytes);

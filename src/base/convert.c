@@ -1,9 +1,9 @@
 /* Conversion between element types in two small steps.
  *
- * `expand` turns elements of a type into its compute class, `narrow` turns the class back into the type; both have one loop
- * per type. Between two classes there is one loop per pair. A conversion whose type has the caller's class
- * is one step straight into the caller's memory; others go through a tile on the stack. So the code grows with
- * types plus pairs of classes, not with their product.
+ * `expand` turns elements of a type into its compute class, `narrow` turns the class back into the type;
+ * both have one loop per type. Between two classes there is one loop per pair. A conversion whose type has
+ * the caller's class is one step straight into the caller's memory; others go through a tile on the stack.
+ * So the code grows with types plus pairs of classes, not with their product.
  */
 #include "base/convert.h"
 
@@ -32,8 +32,8 @@ static uint32_t to_bits(float value) {
     return bits;
 }
 
-/* Exponent and mantissa move 13 bits up; the exponent is corrected by a multiplication, which handles subnormal
- * numbers too. */
+/* Exponent and mantissa move 13 bits up; the exponent is corrected by a multiplication, which handles
+ * subnormal numbers too. */
 float ln_half_to_float(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     const uint32_t rest = (uint32_t)(half & 0x7fff) << 13;
@@ -155,7 +155,8 @@ static void expand(ln_dtype dtype, const void *src, int64_t first, int64_t n, vo
     }
 }
 
-static void narrow(ln_dtype dtype, void *dst, int64_t first, int64_t n, const void *wide, bool saturate, ln_round round) {
+static void narrow(ln_dtype dtype, void *dst, int64_t first, int64_t n, const void *wide, bool saturate,
+                   ln_round round) {
     const float *const f32 = wide;
     const int32_t *const i32 = wide;
     const int64_t *const i64 = wide;
@@ -220,7 +221,8 @@ static uint64_t truncate_unsigned(double value) {
     return value >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)value;
 }
 
-/* The range of integers that a float is cut to before it is stored as `dtype`; 4- and 2-bit integers wrap instead. */
+/* The range of integers that a float is cut to before it is stored as `dtype`; 4- and 2-bit integers wrap
+ * instead. */
 static void integer_range(ln_dtype dtype, int64_t *low, int64_t *high) {
     const unsigned bits = ln_dtype_bits(dtype) >= 8 ? ln_dtype_bits(dtype) : 32;
     const bool with_sign = ln_dtype_is_signed(dtype) || ln_dtype_bits(dtype) < 8;
@@ -228,9 +230,10 @@ static void integer_range(ln_dtype dtype, int64_t *low, int64_t *high) {
     *low = with_sign ? -*high - 1 : 0;
 }
 
-/* n elements of class `from` to class `to`; class U64 shares memory with I64. Integers going to `dtype` are cut to its
- * range when they come from floats, and bool asks whether they are zero. */
-static void convert_class(ln_compute from, const void *src, ln_compute to, void *dst, int64_t n, ln_dtype dtype) {
+/* n elements of class `from` to class `to`; class U64 shares memory with I64. Integers going to `dtype` are
+ * cut to its range when they come from floats, and bool asks whether they are zero. */
+static void convert_class(ln_compute from, const void *src, ln_compute to, void *dst, int64_t n,
+                          ln_dtype dtype) {
     float *const f32 = dst;
     double *const f64 = dst;
     int32_t *const i32 = dst;
@@ -310,8 +313,8 @@ static void load(ln_dtype dtype, const void *src, int64_t first, int64_t n, void
     }
 }
 
-static void store(ln_dtype dtype, void *dst, int64_t first, int64_t n, const void *src, ln_compute from, bool saturate,
-                  ln_round round) {
+static void store(ln_dtype dtype, void *dst, int64_t first, int64_t n, const void *src, ln_compute from,
+                  bool saturate, ln_round round) {
     const ln_compute to = ln_dtype_compute(dtype);
     if (n <= 0) {
         return;
@@ -348,7 +351,8 @@ void ln_store_f32(ln_dtype dtype, void *dst, int64_t first, int64_t n, const flo
     store(dtype, dst, first, n, src, LN_COMPUTE_F32, true, LN_ROUND_UP);
 }
 
-void ln_store_f32_as(ln_dtype dtype, void *dst, int64_t first, int64_t n, const float *src, bool saturate, ln_round round) {
+void ln_store_f32_as(ln_dtype dtype, void *dst, int64_t first, int64_t n, const float *src, bool saturate,
+                     ln_round round) {
     store(dtype, dst, first, n, src, LN_COMPUTE_F32, saturate, round);
 }
 

@@ -1,6 +1,7 @@
-/* Floats of 8 bits and less. Their formats differ in a handful of numbers, kept in a table, so one decoder and
- * one encoder serve all of them; float8e8m0, a bare exponent, is apart. Source: the standard's pages on float8 and
- * float4, and its test cases where they disagree (the FNUZ forms saturate infinity to the largest number).
+/* Floats of 8 bits and less. Their formats differ in a handful of numbers, kept in a table, so one decoder
+ * and one encoder serve all of them; float8e8m0, a bare exponent, is apart. Source: the standard's pages on
+ * float8 and float4, and its test cases where they disagree (the FNUZ forms saturate infinity to the
+ * largest number).
  */
 #include "base/minifloat.h"
 
@@ -49,7 +50,8 @@ float ln_minifloat_decode(ln_dtype dtype, unsigned code) {
     const unsigned magnitude = code & (format->sign - 1u);
     const uint32_t sign = (code & format->sign) != 0 ? 0x80000000 : 0;
     if (format->one_zero ? code == format->nan : magnitude > format->largest) {
-        return from_bits(sign | (magnitude == format->infinity && !format->one_zero ? 0x7f800000 : 0x7fc00000));
+        return from_bits(sign |
+                         (magnitude == format->infinity && !format->one_zero ? 0x7f800000 : 0x7fc00000));
     }
     const unsigned exponent = magnitude >> format->mantissa_bits;
     unsigned mantissa = magnitude & ((1u << format->mantissa_bits) - 1);

@@ -1,9 +1,10 @@
 /* Floating-point numbers to text and back, exactly.
  *
- * Both directions work on integers of arbitrary size. Printing is the free-format algorithm of Steele and White:
- * the value is a fraction r/s, the half distances to its neighbours are m_plus/s and m_minus/s, and digits are produced
- * until the rest is closer than a neighbour. Reading scales digits * 10^exponent to a quotient of 64 bits by long
- * division and rounds once. Neither is fast, both are small and right, and neither runs in a kernel.
+ * Both directions work on integers of arbitrary size. Printing is the free-format algorithm of Steele and
+ * White: the value is a fraction r/s, the half distances to its neighbours are m_plus/s and m_minus/s, and
+ * digits are produced until the rest is closer than a neighbour. Reading scales digits * 10^exponent to a
+ * quotient of 64 bits by long division and rounds once. Neither is fast, both are small and right, and
+ * neither runs in a kernel.
  */
 #include <string.h>
 
@@ -108,8 +109,9 @@ static int big_compare_sum(const big *a, const big *b, const big *c) {
     return big_compare(&sum, c);
 }
 
-/* The shortest digits of mantissa * 2^exponent (mantissa > 0) that lie within half a unit of the last place; `lowest`
- * says that the neighbour below is half as far. Returns their count; the value is 0.DIGITS * 10^*point. */
+/* The shortest digits of mantissa * 2^exponent (mantissa > 0) that lie within half a unit of the last
+ * place; `lowest` says that the neighbour below is half as far. Returns their count; `point` gets
+ * the power of ten that 0.DIGITS is to be multiplied with. */
 static int shortest_digits(uint64_t mantissa, int exponent, bool lowest, char *digits, int *point) {
     big r;
     big s;
@@ -194,8 +196,8 @@ static size_t lay_out(char *text, const char *digits, int count, int point) {
     return at;
 }
 
-/* Integers below 2^53 are written in full, larger ones below 1e21 with the digits of the double. Other values that
- * a float holds exactly get the digits of the float. */
+/* Integers below 2^53 are written in full, larger ones below 1e21 with the digits of the double. Other
+ * values that a float holds exactly get the digits of the float. */
 size_t ln_format_number(char *buffer, size_t bytes, double value) {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof(bits));
@@ -241,8 +243,8 @@ size_t ln_format_number(char *buffer, size_t bytes, double value) {
     return put(buffer, bytes, text, length);
 }
 
-/* Builds the double nearest to quotient * 2^exponent, ties to even; `sticky` says that a little is missing. The highest bit
- * of quotient is set. */
+/* Builds the double nearest to quotient * 2^exponent, ties to even; `sticky` says that a little is missing.
+ * The highest bit of quotient is set. */
 static double round_double(uint64_t quotient, int exponent, bool sticky) {
     int drop = 11; /* bits below the mantissa */
     const int lowest = -1074;

@@ -1,10 +1,12 @@
-/* The thread pool, in three builds of one source: wasm with atomics (workers come in from JavaScript and sleep on a
- * futex), native (pthreads and a condition variable), wasm without threads (everything runs on the caller).
+/* The thread pool, in three builds of one source: wasm with atomics (workers come in from JavaScript and
+ * sleep on a futex), native (pthreads and a condition variable), wasm without threads (everything runs on
+ * the caller).
  *
- * Two words drive it. `generation` counts grids; workers wait for it to change, spinning a while before they sleep.
- * `gate` holds the OPEN bit and the number of workers inside the current grid. A worker enters only through an open gate;
- * the caller opens it after the grid's fields are written, closes it when the tasks have run out and waits
- * until nobody is inside. So no worker ever sees a grid half written, however late it wakes.
+ * Two words drive it. `generation` counts grids; workers wait for it to change, spinning a while before
+ * they sleep. `gate` holds the OPEN bit and the number of workers inside the current grid. A worker enters
+ * only through an open gate; the caller opens it after the grid's fields are written, closes it when the
+ * tasks have run out and waits until nobody is inside. So no worker ever sees a grid half written, however
+ * late it wakes.
  */
 #include "base/pool.h"
 
@@ -32,8 +34,8 @@ enum {
     GATE_OPEN = 1 << 16,
 };
 
-/* The caller gives up on workers that have not finished a single task during this many looks at the gate: about half
- * a minute. It cannot look at a clock, nor wait, on a page's main thread. */
+/* The caller gives up on workers that have not finished a single task during this many looks at the gate:
+ * about half a minute. It cannot look at a clock, nor wait, on a page's main thread. */
 #define SPINS_BEFORE_DEATH (INT64_C(1) << 35)
 
 struct ln_pool {
@@ -65,8 +67,8 @@ static void relax(void) {
 #endif
 }
 
-/* Sleeps until `generation` is no longer `seen`. The sleeper counts itself first, and the waker changes the generation
- * first, so that one of the two sees the other. */
+/* Sleeps until `generation` is no longer `seen`. The sleeper counts itself first, and the waker changes the
+ * generation first, so that one of the two sees the other. */
 static void sleep_until_new(ln_pool *pool, uint32_t seen) {
     atomic_fetch_add(&pool->sleepers, 1);
 #if defined(__wasm__)
@@ -144,7 +146,8 @@ void ln_pool_worker(ln_pool *pool, int index) {
     atomic_fetch_sub(&pool->live, 1);
 }
 
-/* Waits until the last worker has left the grid; false when the pool is poisoned or the workers show no life. */
+/* Waits until the last worker has left the grid; false when the pool is poisoned or the workers show no
+ * life. */
 static bool wait_for_workers(ln_pool *pool) {
     int64_t spins = 0;
     uint32_t finished = atomic_load(&pool->finished);

@@ -1,7 +1,7 @@
 /* The formatter and the growing text.
  *
- * A format is walked once; every conversion writes through `emit`, which drops what does not fit. Numbers in floating
- * point go to number.c.
+ * A format is walked once; every conversion writes through `emit`, which drops what does not fit. Numbers
+ * in floating point go to number.c.
  */
 #include "base/text.h"
 
@@ -81,18 +81,23 @@ size_t ln_format_v(char *buffer, size_t bytes, const char *format, va_list argum
         char text[NUMBER_BYTES];
         switch (*format) {
         case 'd':
-            emit_signed(&out, width == sizeof(int64_t) ? (int64_t)va_arg(list, long long) : (int64_t)va_arg(list, int));
+            emit_signed(&out, width == sizeof(int64_t) ? (int64_t)va_arg(list, long long)
+                                                       : (int64_t)va_arg(list, int));
             break;
         case 'u':
-            emit_unsigned(
-                &out, width == sizeof(uint64_t) ? (uint64_t)va_arg(list, unsigned long long) : (uint64_t)va_arg(list, unsigned),
-                false);
+            emit_unsigned(&out,
+                          width == sizeof(uint64_t) ? (uint64_t)va_arg(list, unsigned long long)
+                                                    : (uint64_t)va_arg(list, unsigned),
+                          false);
             break;
         case 's': {
             const char *const string = va_arg(list, const char *);
             const char *const shown = string != NULL ? string : "(null)";
             const char *const end = precision >= 0 ? memchr(shown, 0, (size_t)precision) : NULL;
-            emit(&out, shown, precision < 0 ? strlen(shown) : end != NULL ? (size_t)(end - shown) : (size_t)precision);
+            emit(&out, shown,
+                 precision < 0 ? strlen(shown)
+                 : end != NULL ? (size_t)(end - shown)
+                               : (size_t)precision);
             break;
         }
         case 'c':
@@ -189,7 +194,7 @@ void ln_text_printf(ln_text *text, const char *format, ...) {
     }
 }
 
-/* Bytes of the UTF-8 sequence at `text`, or 0 when it is not valid (overlong and surrogate forms included). */
+/* Bytes of the UTF-8 sequence at `text`, or 0 when it is not valid, be it overlong or a surrogate. */
 static size_t utf8_length(const unsigned char *text, size_t length) {
     const unsigned char lead = text[0];
     if (lead < 0x80) {

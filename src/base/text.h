@@ -15,8 +15,8 @@ size_t ln_format_v(char *buffer, size_t bytes, const char *format, va_list argum
 __attribute__((format(printf, 3, 4)))
 #endif
 size_t ln_format(char *buffer, size_t bytes, const char *format, ...);
-/* Shortest decimal text that reads back as the same float (or double, for values no float holds), at most 32 bytes.
- * Integers below 2^53 are written in full; "nan", "inf" and "-inf" for what is not finite. */
+/* Shortest decimal text that reads back as the same float (or double, for values no float holds), at most
+ * 32 bytes. Integers below 2^53 are written in full; "nan", "inf" and "-inf" for what is not finite. */
 size_t ln_format_number(char *buffer, size_t bytes, double value);
 /* Reads a decimal number of `length` bytes; false when it is not one. */
 bool ln_parse_number(const char *text, size_t length, double *value);

@@ -1,8 +1,8 @@
 /* Values and the counted buffers behind them.
  *
- * A buffer of a tensor is one block: the counter in its first 64 bytes, the elements after them. A buffer of a
- * collection holds its items in a block of their own, which doubles. Releasing a collection puts the buffers whose
- * last holder is gone on a list threaded through `data`, so that deep nesting costs no stack.
+ * A buffer of a tensor is one block: the counter in its first 64 bytes, the elements after them. A buffer
+ * of a collection holds its items in a block of their own, which doubles. Releasing a collection puts the
+ * buffers whose last holder is gone on a list threaded through `data`, so that deep nesting costs no stack.
  */
 #include "base/value.h"
 
@@ -61,7 +61,8 @@ void ln_value_release(ln_context *context, ln_value *value) {
     }
 }
 
-/* Bytes that nobody may store to are zero: string elements are valid, the padding of packed types is defined. */
+/* Bytes that nobody may store to are zero: string elements are valid, the padding of packed types is
+ * defined. */
 static void clear_edges(ln_value *value, size_t bytes) {
     if (value->dtype == LN_STRING) {
         memset(value->data, 0, bytes);
@@ -76,7 +77,8 @@ ln_status ln_value_make(ln_context *context, ln_value *value, ln_dtype dtype, co
     LN_CHECK(context, ln_dtype_bytes(dtype, ln_shape_count(shape), &bytes), LIMIT_EXCEEDED,
              "a %s tensor of shape %s is too large", ln_dtype_name(dtype), ln_shape_text(shape, text));
     ln_buffer *buffer = value->owner;
-    const bool reusable = buffer != NULL && value->kind == LN_KIND_TENSOR && buffer->references == 1 && buffer->bytes >= bytes;
+    const bool reusable =
+        buffer != NULL && value->kind == LN_KIND_TENSOR && buffer->references == 1 && buffer->bytes >= bytes;
     if (!reusable) {
         buffer = ln_alloc(context, BUFFER_HEADER_BYTES + bytes, LN_MEMORY_WORKSPACE);
         if (buffer == NULL) {
@@ -117,7 +119,8 @@ static ln_status reserve_items(ln_context *context, ln_buffer *buffer, int32_t c
     return LN_OK;
 }
 
-ln_status ln_value_make_items(ln_context *context, ln_value *value, ln_kind kind, ln_dtype dtype, int32_t capacity) {
+ln_status ln_value_make_items(ln_context *context, ln_value *value, ln_kind kind, ln_dtype dtype,
+                              int32_t capacity) {
     ln_buffer *const buffer = ln_alloc_zero(context, sizeof(ln_buffer), LN_MEMORY_WORKSPACE);
     if (buffer == NULL) {
         return LN_OUT_OF_MEMORY;
@@ -155,7 +158,8 @@ static ln_status copy_tensor(ln_context *context, ln_value *target, const ln_val
     const size_t bytes = ln_value_bytes(&from);
     ln_value copy = {.kind = LN_KIND_NONE};
     const ln_buffer *const held = target->owner;
-    const bool in_place = held != NULL && target->kind == LN_KIND_TENSOR && held->references == 1 && held->bytes >= bytes;
+    const bool in_place =
+        held != NULL && target->kind == LN_KIND_TENSOR && held->references == 1 && held->bytes >= bytes;
     if (in_place) {
         copy = ln_value_header(from.dtype, &from.shape);
         copy.owner = target->owner;

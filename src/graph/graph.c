@@ -1,8 +1,8 @@
 /* Building blocks of the graph: models, graphs, values and nodes come into being here and change here.
  *
- * Everything is bumped out of the model's arena, but for the table of values, which grows, and the bytes of large
- * constants; those are blocks of their own. Uses and producers are kept right by the functions that rebind
- * inputs and outputs, so that rewrites can lean on them without a pass over the model.
+ * Everything is bumped out of the model's arena, but for the table of values, which grows, and the bytes of
+ * large constants; those are blocks of their own. Uses and producers are kept right by the functions that
+ * rebind inputs and outputs, so that rewrites can lean on them without a pass over the model.
  */
 #include "graph/graph.h"
 
@@ -90,7 +90,8 @@ static bool grow_values(ln_model *model) {
         return true;
     }
     if (model->values_capacity > INT32_MAX / 2) {
-        (void)ln_fail(model->context, LN_LIMIT_EXCEEDED, "the model has more than %d values", (int)model->n_values);
+        (void)ln_fail(model->context, LN_LIMIT_EXCEEDED, "the model has more than %d values",
+                      (int)model->n_values);
         return false;
     }
     const size_t old_bytes = (size_t)model->n_values * sizeof(*model->values);
@@ -137,7 +138,8 @@ ln_value_id ln_graph_add_constant(ln_graph *graph, const char *name, const ln_va
     memcpy(dims, value->shape.dims, (size_t)value->shape.rank * sizeof(*dims));
     ln_value_info *const info = ln_info(model, id);
     info->constant = constant;
-    info->type = (ln_type){.kind = value->kind, .dtype = value->dtype, .rank = value->shape.rank, .dims = dims};
+    info->type =
+        (ln_type){.kind = value->kind, .dtype = value->dtype, .rank = value->shape.rank, .dims = dims};
     return id;
 }
 
@@ -146,7 +148,8 @@ static bool grow_nodes(ln_graph *graph) {
         return true;
     }
     if (graph->nodes_capacity > INT32_MAX / 2) {
-        (void)ln_fail(graph->model->context, LN_LIMIT_EXCEEDED, "a graph has more than %d nodes", (int)graph->n_nodes);
+        (void)ln_fail(graph->model->context, LN_LIMIT_EXCEEDED, "a graph has more than %d nodes",
+                      (int)graph->n_nodes);
         return false;
     }
     const int32_t capacity = graph->nodes_capacity > 0 ? graph->nodes_capacity * 2 : FIRST_NODES;

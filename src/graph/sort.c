@@ -1,8 +1,8 @@
 /* Topological order of a graph's nodes.
  *
- * A depth-first search from each node in the given order emits a node after all that it depends on, so an order that is
- * valid already stays as it is. A node depends on the producers of its inputs and on the producers of what its
- * subgraphs capture from this graph. The search keeps its own stack.
+ * A depth-first search from each node in the given order emits a node after all that it depends on, so an
+ * order that is valid already stays as it is. A node depends on the producers of its inputs and on the
+ * producers of what its subgraphs capture from this graph. The search keeps its own stack.
  */
 #include <string.h>
 
@@ -74,13 +74,15 @@ enum { UNSEEN = 0, OPEN = 1, DONE = 2 };
 static ln_status fail_cycle(const ln_graph *graph, int32_t index) {
     const ln_node *const node = graph->nodes[index];
     ln_context *const context = graph->model->context;
-    (void)ln_fail(context, LN_INVALID_GRAPH, "the graph has a cycle through %s node '%s'", node->op_type, node->name);
+    (void)ln_fail(context, LN_INVALID_GRAPH, "the graph has a cycle through %s node '%s'", node->op_type,
+                  node->name);
     ln_error_locate(context, node->name, node->op_type, node->opset);
     return LN_INVALID_GRAPH;
 }
 
 /* order[] gets the positions of the nodes. `next` is per node: the dependency to look at. */
-static ln_status search(const dependencies *list, int32_t *order, int32_t *stack, int32_t *next, uint8_t *state) {
+static ln_status search(const dependencies *list, int32_t *order, int32_t *stack, int32_t *next,
+                        uint8_t *state) {
     int32_t emitted = 0;
     for (int32_t root = 0; root < list->graph->n_nodes; root++) {
         int32_t depth = 0;

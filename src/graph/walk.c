@@ -1,7 +1,9 @@
-/* Walks over nested graphs, and what is computed by them: the index of uses and producers, replacement of values.
+/* Walks over nested graphs, and what is computed by them: the index of uses and producers, replacement of
+ * values.
  *
- * Graphs nest at most LN_MAX_GRAPH_DEPTH deep (ln_graph_new sees to it), so a walk keeps its place in a fixed array of
- * frames and cannot fail. A visit may edit the graph it is given: its nodes are read after the visit, and by index.
+ * Graphs nest at most LN_MAX_GRAPH_DEPTH deep (ln_graph_new sees to it), so a walk keeps its place in a
+ * fixed array of frames and cannot fail. A visit may edit the graph it is given: its nodes are read after
+ * the visit, and by index.
  */
 #include "graph/walk.h"
 
@@ -12,7 +14,8 @@ typedef struct walk_frame {
     int32_t item;      /* and of the graph in it */
 } walk_frame;
 
-/* The next graph held by `node` at or after *attribute and *item, which move past it; NULL when there is none. */
+/* The next graph held by `node` at or after *attribute and *item, which move past it; NULL when there is
+ * none. */
 static ln_graph *next_graph(const ln_node *node, int32_t *attribute, int32_t *item) {
     for (; *attribute < node->n_attributes; (*attribute)++, *item = 0) {
         const ln_attribute *const held = &node->attributes[*attribute];

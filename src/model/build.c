@@ -25,7 +25,8 @@ static ln_status build_opsets(ln_builder *builder, size_t count, Onnx__OperatorS
 static ln_status build_model_opsets(ln_builder *builder, const Onnx__ModelProto *proto) {
     ln_model *const model = builder->model;
     if (proto->n_opset_import > 0) {
-        return build_opsets(builder, proto->n_opset_import, proto->opset_import, &model->opsets, &model->n_opsets);
+        return build_opsets(builder, proto->n_opset_import, proto->opset_import, &model->opsets,
+                            &model->n_opsets);
     }
     LN_CHECK(builder->context, model->ir_version < 3, INVALID_MODEL, "the model imports no operator set");
     model->opsets = ln_arena_alloc(builder->arena, sizeof(*model->opsets));
@@ -63,7 +64,8 @@ static ln_status build_metadata(ln_builder *builder, const Onnx__ModelProto *pro
     return LN_OK;
 }
 
-static ln_status build_names(ln_builder *builder, size_t count, char *const *names, const char ***list, int32_t *length) {
+static ln_status build_names(ln_builder *builder, size_t count, char *const *names, const char ***list,
+                             int32_t *length) {
     const char **const copies = ln_arena_array(builder->arena, count, sizeof(*copies));
     for (size_t i = 0; copies != NULL && i < count; i++) {
         copies[i] = ln_build_text(builder, names[i]);
@@ -76,14 +78,16 @@ static ln_status build_names(ln_builder *builder, size_t count, char *const *nam
     return copies != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
-static ln_status build_function(ln_builder *builder, const Onnx__FunctionProto *proto, ln_function *function) {
+static ln_status build_function(ln_builder *builder, const Onnx__FunctionProto *proto,
+                                ln_function *function) {
     ln_model *const model = builder->model;
     ln_opset *opsets = NULL;
     function->domain = ln_build_text(builder, ln_build_domain(proto->domain));
     function->name = ln_build_text(builder, proto->name);
     function->overload = ln_build_text(builder, proto->overload);
     function->body = ln_graph_new(model, NULL);
-    if (function->domain == NULL || function->name == NULL || function->overload == NULL || function->body == NULL) {
+    if (function->domain == NULL || function->name == NULL || function->overload == NULL ||
+        function->body == NULL) {
         return LN_OUT_OF_MEMORY;
     }
     function->body->name = function->name;
@@ -94,7 +98,8 @@ static ln_status build_function(ln_builder *builder, const Onnx__FunctionProto *
                        &function->n_attribute_names));
     LN_TRY(build_opsets(builder, proto->n_opset_import, proto->opset_import, &opsets, &function->n_opsets));
     function->opsets = opsets;
-    /* Graphs in defaults see no names of the body: their scope is an empty one, which outlives this function. */
+    /* Graphs in defaults see no names of the body: their scope is an empty one, which outlives this
+     * function. */
     ln_graph_task *const task = ln_arena_alloc(builder->scratch, sizeof(*task));
     if (task == NULL) {
         return LN_OUT_OF_MEMORY;
@@ -105,15 +110,16 @@ static ln_status build_function(ln_builder *builder, const Onnx__FunctionProto *
     task->opsets = own_opsets ? opsets : model->opsets;
     task->n_opsets = own_opsets ? function->n_opsets : model->n_opsets;
     LN_TRY(ln_scope_init(&task->scope, builder->scratch, NULL, 0));
-    LN_TRY(ln_build_attributes(builder, task, function->body, proto->n_attribute_proto, proto->attribute_proto,
-                               &function->defaults));
+    LN_TRY(ln_build_attributes(builder, task, function->body, proto->n_attribute_proto,
+                               proto->attribute_proto, &function->defaults));
     function->n_defaults = (int32_t)proto->n_attribute_proto;
     return ln_build_later(builder, task);
 }
 
 static ln_status build_parts(ln_builder *builder, const Onnx__ModelProto *proto) {
     ln_model *const model = builder->model;
-    LN_CHECK(builder->context, proto->graph != NULL, INVALID_MODEL, "the file holds no graph: it is not an ONNX model");
+    LN_CHECK(builder->context, proto->graph != NULL, INVALID_MODEL,
+             "the file holds no graph: it is not an ONNX model");
     LN_TRY(build_metadata(builder, proto));
     LN_TRY(build_model_opsets(builder, proto));
     model->functions = ln_arena_array(builder->arena, proto->n_functions, sizeof(*model->functions));

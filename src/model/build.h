@@ -1,7 +1,8 @@
 /* Decoded messages to the graph in memory. Internal to model/.
  *
- * Graphs wait in a queue, so nesting costs no stack: a graph first declares all its names in a scope, then its nodes look
- * up what they read, in their own scope and outwards, and put the graphs of their attributes into the queue.
+ * Graphs wait in a queue, so nesting costs no stack: a graph first declares all its names in a scope, then
+ * its nodes look up what they read, in their own scope and outwards, and put the graphs of their attributes
+ * into the queue.
  */
 #ifndef LN_MODEL_BUILD_H
 #define LN_MODEL_BUILD_H
@@ -19,7 +20,7 @@ typedef struct ln_scope {
 typedef struct ln_graph_task {
     ln_graph *graph;
     const ln_scope *outer;
-    const Onnx__GraphProto *proto;       /* one of these two */
+    const Onnx__GraphProto *proto; /* one of these two */
     const Onnx__FunctionProto *function;
     ln_scope scope;
     const ln_opset *opsets; /* that its nodes are written for */
@@ -54,16 +55,16 @@ ln_status ln_build_graphs(ln_builder *builder);
 ln_status ln_build_attributes(ln_builder *builder, const ln_graph_task *task, ln_graph *graph, size_t count,
                               Onnx__AttributeProto *const *protos, const ln_attribute **attributes);
 /* The value of a Constant node. *block as of ln_build_tensor. INVALID_ATTRIBUTE when it has none. */
-ln_status ln_build_constant(ln_builder *builder, const Onnx__NodeProto *proto, ln_value_id id, ln_value *value,
-                            bool *block);
+ln_status ln_build_constant(ln_builder *builder, const Onnx__NodeProto *proto, ln_value_id id,
+                            ln_value *value, bool *block);
 
 /* ---- build_tensor.c ---- */
 
-/* Fills *value, which stays where it is, from a tensor. *block tells that its bytes are an ln_alloc block which the value
- * `id` owns from now on; external bytes get there later. With id 0 the bytes go to the arena. INVALID_MODEL when
- * bytes and shape differ. */
-ln_status ln_build_tensor(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id, ln_value *value,
-                          bool *block);
+/* Fills *value, which stays where it is, from a tensor. *block tells that its bytes are an ln_alloc block
+ * which the value `id` owns from now on; external bytes get there later. With id 0 the bytes go to the
+ * arena. INVALID_MODEL when bytes and shape differ. */
+ln_status ln_build_tensor(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id,
+                          ln_value *value, bool *block);
 /* A sparse tensor made dense; *value owns a block. */
 ln_status ln_build_dense(ln_builder *builder, const Onnx__SparseTensorProto *proto, ln_value *value);
 /* A sparse tensor as it is: LN_KIND_SPARSE with its items in the arena. */

@@ -64,8 +64,8 @@ static ln_status build_tensors(ln_builder *builder, Onnx__TensorProto *const *pr
     return values != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
-static ln_status build_sparse_tensors(ln_builder *builder, Onnx__SparseTensorProto *const *protos, size_t count,
-                                      ln_attribute *attribute) {
+static ln_status build_sparse_tensors(ln_builder *builder, Onnx__SparseTensorProto *const *protos,
+                                      size_t count, ln_attribute *attribute) {
     ln_value *const values = ln_arena_array(builder->arena, count, sizeof(*values));
     attribute->as.tensors = values;
     for (size_t i = 0; values != NULL && i < count; i++) {
@@ -93,7 +93,8 @@ static ln_status build_graphs(ln_builder *builder, const ln_graph_task *task, ln
     return graphs != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
-static ln_status build_types(ln_builder *builder, Onnx__TypeProto *const *protos, size_t count, ln_attribute *attribute) {
+static ln_status build_types(ln_builder *builder, Onnx__TypeProto *const *protos, size_t count,
+                             ln_attribute *attribute) {
     ln_type *const types = ln_arena_array(builder->arena, count, sizeof(*types));
     attribute->as.types = types;
     for (size_t i = 0; types != NULL && i < count; i++) {
@@ -102,8 +103,8 @@ static ln_status build_types(ln_builder *builder, Onnx__TypeProto *const *protos
     return types != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
-/* Single values are written as arrays of one. A number or string that is zero may be left out of the file; a message
- * may not. */
+/* Single values are written as arrays of one. A number or string that is zero may be left out of the file;
+ * a message may not. */
 static ln_status build_content(ln_builder *builder, const ln_graph_task *task, ln_graph *graph,
                                const Onnx__AttributeProto *proto, ln_attribute *attribute) {
     size_t count = 1;
@@ -166,14 +167,17 @@ static ln_status build_content(ln_builder *builder, const ln_graph_task *task, l
         attribute->count = 0;
         return LN_OK;
     default:
-        return ln_fail(builder->context, LN_INVALID_MODEL, "attribute '%s' has the unknown type %d", attribute->name,
-                       (int)attribute->type);
+        return ln_fail(builder->context, LN_INVALID_MODEL, "attribute '%s' has the unknown type %d",
+                       attribute->name, (int)attribute->type);
     }
-    const bool is_list = attribute->type == LN_ATTRIBUTE_SPARSE_TENSORS || attribute->type == LN_ATTRIBUTE_TYPE_PROTOS ||
+    const bool is_list = attribute->type == LN_ATTRIBUTE_SPARSE_TENSORS ||
+                         attribute->type == LN_ATTRIBUTE_TYPE_PROTOS ||
                          (attribute->type >= LN_ATTRIBUTE_FLOATS && attribute->type <= LN_ATTRIBUTE_GRAPHS);
     LN_TRY(status);
-    LN_CHECK(builder->context, count == 1 || is_list, INVALID_ATTRIBUTE, "attribute '%s' has no value", attribute->name);
-    LN_CHECK(builder->context, count <= INT32_MAX, LIMIT_EXCEEDED, "attribute '%s' is too long", attribute->name);
+    LN_CHECK(builder->context, count == 1 || is_list, INVALID_ATTRIBUTE, "attribute '%s' has no value",
+             attribute->name);
+    LN_CHECK(builder->context, count <= INT32_MAX, LIMIT_EXCEEDED, "attribute '%s' is too long",
+             attribute->name);
     attribute->count = (int32_t)count;
     return attribute->as.ints != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
@@ -213,8 +217,8 @@ static ln_status build_plain(const void *data, ln_dtype dtype, size_t count, boo
     return LN_OK;
 }
 
-ln_status ln_build_constant(ln_builder *builder, const Onnx__NodeProto *proto, ln_value_id id, ln_value *value,
-                            bool *block) {
+ln_status ln_build_constant(ln_builder *builder, const Onnx__NodeProto *proto, ln_value_id id,
+                            ln_value *value, bool *block) {
     *block = false;
     for (size_t i = 0; i < proto->n_attribute; i++) {
         const Onnx__AttributeProto *const from = proto->attribute[i];
@@ -234,14 +238,14 @@ ln_status ln_build_constant(ln_builder *builder, const Onnx__NodeProto *proto, l
         case LN_ATTRIBUTE_STRING:
             return build_plain(copy_strings(builder, &from->s, 1), LN_STRING, 1, true, value);
         case LN_ATTRIBUTE_FLOATS:
-            return build_plain(copy_array(builder, from->floats, from->n_floats, sizeof(*from->floats)), LN_FLOAT,
-                               from->n_floats, false, value);
+            return build_plain(copy_array(builder, from->floats, from->n_floats, sizeof(*from->floats)),
+                               LN_FLOAT, from->n_floats, false, value);
         case LN_ATTRIBUTE_INTS:
             return build_plain(copy_array(builder, from->ints, from->n_ints, sizeof(*from->ints)), LN_INT64,
                                from->n_ints, false, value);
         case LN_ATTRIBUTE_STRINGS:
-            return build_plain(copy_strings(builder, from->strings, from->n_strings), LN_STRING, from->n_strings, false,
-                               value);
+            return build_plain(copy_strings(builder, from->strings, from->n_strings), LN_STRING,
+                               from->n_strings, false, value);
         default:
             break;
         }

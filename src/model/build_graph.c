@@ -1,8 +1,8 @@
 /* Graphs and function bodies: names, initializers, nodes.
  *
- * Names are declared before any node is built, so nodes may stand in any order and subgraphs, which are built after the
- * graph around them, find all names of that graph. A Constant node leaves no node behind: its output is a constant
- * like an initializer.
+ * Names are declared before any node is built, so nodes may stand in any order and subgraphs, which are
+ * built after the graph around them, find all names of that graph. A Constant node leaves no node behind:
+ * its output is a constant like an initializer.
  */
 #include <string.h>
 
@@ -24,11 +24,18 @@ static source source_of(const ln_graph_task *task) {
     const Onnx__GraphProto *const graph = task->proto;
     const Onnx__FunctionProto *const function = task->function;
     if (graph != NULL) {
-        return (source){graph->n_node,       graph->node,          graph->n_input,       graph->n_output,
-                        graph->n_value_info, graph->value_info,    graph->n_initializer, graph->n_sparse_initializer};
+        return (source){
+            graph->n_node,       graph->node,       graph->n_input,       graph->n_output,
+            graph->n_value_info, graph->value_info, graph->n_initializer, graph->n_sparse_initializer};
     }
-    return (source){function->n_node,       function->node,       function->n_input, function->n_output,
-                    function->n_value_info, function->value_info, 0,                 0};
+    return (source){function->n_node,
+                    function->node,
+                    function->n_input,
+                    function->n_output,
+                    function->n_value_info,
+                    function->value_info,
+                    0,
+                    0};
 }
 
 static const char *input_name(const ln_graph_task *task, size_t i) {
@@ -92,7 +99,8 @@ static ln_status declare_inputs(ln_builder *builder, ln_graph_task *task, const 
         return LN_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < from->n_inputs; i++) {
-        LN_CHECK(builder->context, input_name(task, i)[0] != '\0', INVALID_GRAPH, "input %zu of a graph has no name", i);
+        LN_CHECK(builder->context, input_name(task, i)[0] != '\0', INVALID_GRAPH,
+                 "input %zu of a graph has no name", i);
         ln_value_id id = 0;
         LN_TRY(declare(builder, task, input_name(task, i), &id));
         graph->inputs[graph->n_inputs++] = id;
@@ -142,8 +150,9 @@ static ln_status bind_constant(ln_builder *builder, ln_value_id id, ln_value *co
     return LN_OK;
 }
 
-/* The value an initializer belongs to: a new one, or the graph input of the same name, whose default it is. */
-static ln_status declare_initializer(ln_builder *builder, ln_graph_task *task, const char *name, ln_value_id *id) {
+/* The value of an initializer: a new one, or the graph input of the same name, whose default it is. */
+static ln_status declare_initializer(ln_builder *builder, ln_graph_task *task, const char *name,
+                                     ln_value_id *id) {
     LN_CHECK(builder->context, name[0] != '\0', INVALID_GRAPH, "an initializer has no name");
     *id = ln_scope_own(&task->scope, name);
     if (*id == 0) {
@@ -167,14 +176,15 @@ static ln_status build_initializers(ln_builder *builder, ln_graph_task *task, co
         if (constant == NULL) {
             return LN_OUT_OF_MEMORY;
         }
-        LN_TRY(dense ? ln_build_tensor(builder, tensor, id, constant, &block) : ln_build_dense(builder, sparse, constant));
+        LN_TRY(dense ? ln_build_tensor(builder, tensor, id, constant, &block)
+                     : ln_build_dense(builder, sparse, constant));
         LN_TRY(bind_constant(builder, id, constant, block));
     }
     return LN_OK;
 }
 
-/* Before IR version 4 every initializer had to be listed as an input, and none could be overridden: those are constants
- * and no inputs. */
+/* Before IR version 4 every initializer had to be listed as an input, and none could be overridden: those
+ * are constants and no inputs. */
 static void drop_constant_inputs(const ln_model *model, ln_graph *graph) {
     int32_t kept = 0;
     if (model->ir_version >= 4) {
@@ -201,7 +211,8 @@ static int32_t node_opset(const ln_graph_task *task, const char *domain) {
 }
 
 static bool is_constant(const Onnx__NodeProto *node) {
-    if (strcmp(or_empty(node->op_type), "Constant") != 0 || ln_build_domain(node->domain)[0] != '\0' || node->n_output != 1) {
+    if (strcmp(or_empty(node->op_type), "Constant") != 0 || ln_build_domain(node->domain)[0] != '\0' ||
+        node->n_output != 1) {
         return false;
     }
     for (size_t i = 0; i < node->n_attribute; i++) {
@@ -226,7 +237,8 @@ static ln_status build_constant_node(ln_builder *builder, ln_graph_task *task, c
     return bind_constant(builder, id, constant, block);
 }
 
-static ln_status connect(ln_builder *builder, const ln_graph_task *task, const Onnx__NodeProto *proto, ln_node *node) {
+static ln_status connect(ln_builder *builder, const ln_graph_task *task, const Onnx__NodeProto *proto,
+                         ln_node *node) {
     for (int i = 0; i < node->n_inputs; i++) {
         const char *const name = proto->input[i];
         node->inputs[i] = name[0] != '\0' ? ln_scope_find(&task->scope, name) : 0;
@@ -256,12 +268,12 @@ static ln_status build_node(ln_builder *builder, const ln_graph_task *task, cons
     }
     node->opset = node_opset(task, node->domain);
     LN_CHECK(context, node->op_type[0] != '\0', INVALID_GRAPH, "node '%s' has no operator", node->name);
-    LN_CHECK(context, node->opset > 0, INVALID_GRAPH, "the model does not say for which operator set %s node '%s' is",
-             node->op_type, node->name);
+    LN_CHECK(context, node->opset > 0, INVALID_GRAPH,
+             "the model does not say for which operator set %s node '%s' is", node->op_type, node->name);
     LN_TRY(connect(builder, task, proto, node));
     node->n_attributes = (int32_t)proto->n_attribute;
-    const ln_status status = ln_build_attributes(builder, task, task->graph, proto->n_attribute, proto->attribute,
-                                                 &node->attributes);
+    const ln_status status = ln_build_attributes(builder, task, task->graph, proto->n_attribute,
+                                                 proto->attribute, &node->attributes);
     node->n_attributes = status == LN_OK ? node->n_attributes : 0;
     return status;
 }
@@ -283,7 +295,8 @@ static ln_status build_nodes(ln_builder *builder, ln_graph_task *task, const sou
 /* ---- Outputs and types ---- */
 
 /* What value_info or an output says of a value of this graph, unless more is known already. */
-static ln_status build_declared_type(ln_builder *builder, const ln_graph_task *task, const Onnx__ValueInfoProto *proto) {
+static ln_status build_declared_type(ln_builder *builder, const ln_graph_task *task,
+                                     const Onnx__ValueInfoProto *proto) {
     const ln_value_id id = proto->name != NULL ? ln_scope_own(&task->scope, proto->name) : 0;
     if (id == 0 || ln_info(builder->model, id)->type.kind != LN_KIND_NONE || proto->type == NULL) {
         return LN_OK;
@@ -299,7 +312,8 @@ static ln_status build_outputs(ln_builder *builder, const ln_graph_task *task, c
     }
     for (size_t i = 0; i < from->n_outputs; i++) {
         const ln_value_id id = ln_scope_find(&task->scope, output_name(task, i));
-        LN_CHECK(builder->context, id != 0, INVALID_GRAPH, "nothing makes the graph output '%s'", output_name(task, i));
+        LN_CHECK(builder->context, id != 0, INVALID_GRAPH, "nothing makes the graph output '%s'",
+                 output_name(task, i));
         graph->outputs[graph->n_outputs++] = id;
         if (task->proto != NULL) {
             LN_TRY(build_declared_type(builder, task, task->proto->output[i]));
@@ -315,8 +329,9 @@ static ln_status build_graph(ln_builder *builder, ln_graph_task *task) {
     for (size_t i = 0; i < from.n_nodes; i++) {
         names += from.nodes[i]->n_output;
     }
-    LN_CHECK(builder->context, from.n_inputs < INT32_MAX && from.n_outputs < INT32_MAX && names < INT32_MAX / 4,
-             LIMIT_EXCEEDED, "a graph has too many values");
+    LN_CHECK(builder->context,
+             from.n_inputs < INT32_MAX && from.n_outputs < INT32_MAX && names < INT32_MAX / 4, LIMIT_EXCEEDED,
+             "a graph has too many values");
     LN_TRY(ln_scope_init(&task->scope, builder->scratch, task->outer, names));
     if (task->proto != NULL) {
         task->graph->name = ln_build_text(builder, task->proto->name);

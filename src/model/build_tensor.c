@@ -8,17 +8,17 @@ static const char *name_of(const Onnx__TensorProto *proto) {
     return proto->name != NULL ? proto->name : "";
 }
 
-static ln_status build_header(ln_builder *builder, const Onnx__TensorProto *proto, size_t n_dims, const int64_t *dims,
-                              ln_value *value) {
+static ln_status build_header(ln_builder *builder, const Onnx__TensorProto *proto, size_t n_dims,
+                              const int64_t *dims, ln_value *value) {
     ln_context *const context = builder->context;
-    LN_CHECK(context, ln_dtype_valid(proto->data_type), INVALID_MODEL, "tensor '%s' has the unknown data type %d",
-             name_of(proto), (int)proto->data_type);
+    LN_CHECK(context, ln_dtype_valid(proto->data_type), INVALID_MODEL,
+             "tensor '%s' has the unknown data type %d", name_of(proto), (int)proto->data_type);
     LN_CHECK(context, n_dims <= LN_MAX_RANK, LIMIT_EXCEEDED, "tensor '%s' has rank %zu; the limit is %d",
              name_of(proto), n_dims, (int)LN_MAX_RANK);
     const ln_shape shape = ln_shape_of((int)n_dims, dims);
     size_t bytes = 0;
-    LN_CHECK(context, ln_dtype_bytes((ln_dtype)proto->data_type, ln_shape_count(&shape), &bytes), INVALID_MODEL,
-             "tensor '%s' has a negative dimension or too many elements", name_of(proto));
+    LN_CHECK(context, ln_dtype_bytes((ln_dtype)proto->data_type, ln_shape_count(&shape), &bytes),
+             INVALID_MODEL, "tensor '%s' has a negative dimension or too many elements", name_of(proto));
     *value = ln_value_header((ln_dtype)proto->data_type, &shape);
     return LN_OK;
 }
@@ -47,7 +47,8 @@ static ln_status build_strings(ln_builder *builder, const Onnx__TensorProto *pro
 static ln_external_entry *add_external(ln_reader *reader) {
     if (reader->n_externals == reader->externals_capacity) {
         const int32_t capacity = reader->externals_capacity > 0 ? reader->externals_capacity * 2 : 8;
-        ln_external_entry *const entries = ln_arena_array(&reader->model->arena, (size_t)capacity, sizeof(*entries));
+        ln_external_entry *const entries =
+            ln_arena_array(&reader->model->arena, (size_t)capacity, sizeof(*entries));
         if (entries == NULL) {
             return NULL;
         }
@@ -61,14 +62,16 @@ static ln_external_entry *add_external(ln_reader *reader) {
 }
 
 /* A decimal, not negative number of the external_data entries. */
-static ln_status external_number(ln_builder *builder, const Onnx__TensorProto *proto, const char *text, int64_t *number) {
+static ln_status external_number(ln_builder *builder, const Onnx__TensorProto *proto, const char *text,
+                                 int64_t *number) {
     LN_CHECK(builder->context, text != NULL && ln_parse_integer(text, strlen(text), number) && *number >= 0,
-             INVALID_MODEL, "the external data of tensor '%s' has the invalid offset or length '%s'", name_of(proto),
-             text != NULL ? text : "");
+             INVALID_MODEL, "the external data of tensor '%s' has the invalid offset or length '%s'",
+             name_of(proto), text != NULL ? text : "");
     return LN_OK;
 }
 
-static ln_status build_external(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id, ln_value *value) {
+static ln_status build_external(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id,
+                                ln_value *value) {
     ln_context *const context = builder->context;
     const char *location = NULL;
     int64_t offset = 0;
@@ -120,8 +123,8 @@ static ln_status settle_in_arena(ln_builder *builder, ln_value *value) {
     return data != NULL ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
-ln_status ln_build_tensor(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id, ln_value *value,
-                          bool *block) {
+ln_status ln_build_tensor(ln_builder *builder, const Onnx__TensorProto *proto, ln_value_id id,
+                          ln_value *value, bool *block) {
     ln_read_tensor *const tensor = (ln_read_tensor *)(uintptr_t)proto;
     *block = false;
     LN_TRY(build_header(builder, proto, proto->n_dims, proto->dims, value));
@@ -134,8 +137,9 @@ ln_status ln_build_tensor(ln_builder *builder, const Onnx__TensorProto *proto, l
     const size_t needed = ln_value_bytes(value);
     if (tensor->bytes != needed) {
         char text[LN_SHAPE_TEXT_BYTES];
-        return ln_fail(builder->context, LN_INVALID_MODEL, "tensor '%s' has %zu bytes where %s %s needs %zu", name_of(proto),
-                       tensor->bytes, ln_dtype_name(value->dtype), ln_shape_text(&value->shape, text), needed);
+        return ln_fail(builder->context, LN_INVALID_MODEL, "tensor '%s' has %zu bytes where %s %s needs %zu",
+                       name_of(proto), tensor->bytes, ln_dtype_name(value->dtype),
+                       ln_shape_text(&value->shape, text), needed);
     }
     value->data = tensor->present ? tensor->data : ln_arena_alloc(builder->arena, 0);
     if (value->data == NULL) {
@@ -172,8 +176,8 @@ static ln_status build_parts(ln_builder *builder, const Onnx__SparseTensorProto 
     const bool linear = indices->shape.rank == 1 && indices->shape.dims[0] == count;
     const bool tuples = indices->shape.rank == 2 && indices->shape.dims[0] == count &&
                         indices->shape.dims[1] == dense->shape.rank;
-    LN_CHECK(context, values->shape.rank == 1 && indices->dtype == LN_INT64 && (linear || tuples), INVALID_MODEL,
-             "the values and indices of sparse tensor '%s' do not fit", name);
+    LN_CHECK(context, values->shape.rank == 1 && indices->dtype == LN_INT64 && (linear || tuples),
+             INVALID_MODEL, "the values and indices of sparse tensor '%s' do not fit", name);
     return LN_OK;
 }
 
@@ -211,7 +215,8 @@ ln_status ln_build_dense(ln_builder *builder, const Onnx__SparseTensorProto *pro
         const int64_t position = dense_position(&indices, &dense.shape, i);
         if (position < 0) {
             ln_free(context, data);
-            return ln_fail(context, LN_INVALID_MODEL, "index %lld of sparse tensor '%s' is out of range", (long long)i, name);
+            return ln_fail(context, LN_INVALID_MODEL, "index %lld of sparse tensor '%s' is out of range",
+                           (long long)i, name);
         }
         memcpy(data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
     }
@@ -263,8 +268,8 @@ void *ln_reader_external_target(ln_reader *reader, int32_t index) {
 
 ln_status ln_reader_external_done(ln_reader *reader, int32_t index) {
     const ln_external *const external = ln_reader_external(reader, index);
-    LN_CHECK(reader->context, external != NULL && reader->externals[index].value->data != NULL, INVALID_ARGUMENT,
-             "external data %d was not asked for", (int)index);
+    LN_CHECK(reader->context, external != NULL && reader->externals[index].value->data != NULL,
+             INVALID_ARGUMENT, "external data %d was not asked for", (int)index);
     reader->externals[index].external.done = true;
     return LN_OK;
 }
@@ -273,7 +278,8 @@ ln_status ln_reader_external_check(ln_reader *reader) {
     for (int32_t i = 0; i < reader->n_externals; i++) {
         const ln_external *const external = &reader->externals[i].external;
         LN_CHECK(reader->context, external->done, EXTERNAL_DATA,
-                 "tensor '%s' is in the file '%s', whose data was not given", external->name, external->location);
+                 "tensor '%s' is in the file '%s', whose data was not given", external->name,
+                 external->location);
     }
     return LN_OK;
 }

@@ -22,8 +22,8 @@ static ln_status build_shape(ln_builder *builder, const Onnx__TensorShapeProto *
     if (shape == NULL) {
         return LN_OK;
     }
-    LN_CHECK(builder->context, shape->n_dim <= LN_MAX_RANK, LIMIT_EXCEEDED, "a type has rank %zu; the limit is %d",
-             shape->n_dim, (int)LN_MAX_RANK);
+    LN_CHECK(builder->context, shape->n_dim <= LN_MAX_RANK, LIMIT_EXCEEDED,
+             "a type has rank %zu; the limit is %d", shape->n_dim, (int)LN_MAX_RANK);
     type->dims = ln_arena_array(builder->arena, shape->n_dim, sizeof(*type->dims));
     type->dim_params = ln_arena_array(builder->arena, shape->n_dim, sizeof(*type->dim_params));
     if (type->dims == NULL || type->dim_params == NULL) {
@@ -35,7 +35,8 @@ static ln_status build_shape(ln_builder *builder, const Onnx__TensorShapeProto *
         type->dims[i] = -1;
         if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
             type->dims[i] = dim->dim_value >= 0 ? dim->dim_value : -1;
-        } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL) {
+        } else if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                   dim->dim_param != NULL) {
             type->dim_params[i] = ln_build_text(builder, dim->dim_param);
             if (type->dim_params[i] == NULL) {
                 return LN_OUT_OF_MEMORY;

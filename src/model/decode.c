@@ -1,8 +1,8 @@
-/* Skeletons to messages: protobuf-c decodes what the scanner gathered, and the children that were decoded before are put
- * where protobuf-c would have put them, by its own descriptors.
+/* Skeletons to messages: protobuf-c decodes what the scanner gathered, and the children that were decoded
+ * before are put where protobuf-c would have put them, by its own descriptors.
  *
- * protobuf-c recurses on nested messages, of which a skeleton holds only types and small records; their depth is
- * checked first.
+ * protobuf-c recurses on nested messages, of which a skeleton holds only types and small records; their
+ * depth is checked first.
  */
 #include <string.h>
 
@@ -41,7 +41,8 @@ static bool take_varint(const ln_bytes *bytes, size_t end, size_t *at, uint64_t 
 }
 
 /* Moves past one field of the innermost level, or into it when it is a message. */
-static ln_status check_field(ln_reader *reader, const ln_bytes *bytes, size_t *at, level *levels, int *depth) {
+static ln_status check_field(ln_reader *reader, const ln_bytes *bytes, size_t *at, level *levels,
+                             int *depth) {
     const level *const inner = &levels[*depth];
     uint64_t tag = 0;
     uint64_t value = 0;
@@ -131,8 +132,8 @@ void *ln_decode_frame(ln_reader *reader, const ln_read_frame *frame) {
     }
     static const uint8_t nothing[1] = {0};
     const uint8_t *const bytes = frame->skeleton.length > 0 ? frame->skeleton.data : nothing;
-    ProtobufCMessage *const message =
-        protobuf_c_message_unpack(descriptors[frame->message], &reader->allocator, frame->skeleton.length, bytes);
+    ProtobufCMessage *const message = protobuf_c_message_unpack(
+        descriptors[frame->message], &reader->allocator, frame->skeleton.length, bytes);
     if (message == NULL || !attach_children(reader, message, frame->first)) {
         (void)ln_read_fail(reader, LN_INVALID_MODEL, "a message is malformed");
         return NULL;

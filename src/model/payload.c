@@ -1,10 +1,10 @@
 /* The elements of tensors on their way from the file to their place.
  *
- * raw_data and the fields of fixed width hold elements as they lie in memory and are copied; varints are decoded and
- * stored in the width of the tensor's type. When type and shape are known before the elements, as every exporter writes
- * them, the block has its final size from the start: that of the shape with its first and last dimension
- * rounded up to 8, when it costs less than 5 %, so that the kernels' packing can happen in place. Tensors of up to
- * LN_SMALL_PAYLOAD bytes go to the model's arena.
+ * raw_data and the fields of fixed width hold elements as they lie in memory and are copied; varints are
+ * decoded and stored in the width of the tensor's type. When type and shape are known before the elements,
+ * as every exporter writes them, the block has its final size from the start: that of the shape with its
+ * first and last dimension rounded up to 8, when it costs less than 5 %, so that the kernels' packing can
+ * happen in place. Tensors of up to LN_SMALL_PAYLOAD bytes go to the model's arena.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ typedef struct payload_row {
 
 #define ALL_BUT_STRING ((LN_BIT(LN_DTYPE_COUNT) - 1) & ~LN_BIT(LN_STRING) & ~LN_BIT(LN_UNDEFINED))
 #define WIDE_TYPES                                                                                           \
-    (LN_BIT(LN_FLOAT) | LN_BIT(LN_INT64) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64) |        \
+    (LN_BIT(LN_FLOAT) | LN_BIT(LN_INT64) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64) |       \
      LN_BIT(LN_COMPLEX64) | LN_BIT(LN_COMPLEX128))
 
 static const payload_row payload_rows[] = {
@@ -51,8 +51,8 @@ bool ln_payload_is_varint(uint32_t field) {
     return row_of(field)->wire == WIRE_VARINT;
 }
 
-/* Bytes that one varint of the field takes in a tensor of this type; several packed elements share a byte. A type that is
- * not known, or not one of the field's, leaves the width of the wire. */
+/* Bytes that one varint of the field takes in a tensor of this type; several packed elements share a byte.
+ * A type that is not known, or not one of the field's, leaves the width of the wire. */
 static size_t stored_width(const payload_row *row, ln_dtype dtype) {
     if (row->wire != WIRE_VARINT || (row->types & LN_BIT(dtype)) == 0) {
         return row->width;
@@ -175,7 +175,8 @@ ln_status ln_payload_open(ln_reader *reader, uint32_t field, uint64_t length) {
     const payload_row *const row = row_of(field);
     const bool fixed = row->wire != WIRE_VARINT;
     if (length % row->width != 0 && fixed) {
-        return ln_read_fail(reader, LN_INVALID_MODEL, "the length of packed numbers is not a multiple of their size");
+        return ln_read_fail(reader, LN_INVALID_MODEL,
+                            "the length of packed numbers is not a multiple of their size");
     }
     if (length > SIZE_MAX / 8) {
         return ln_read_fail(reader, LN_LIMIT_EXCEEDED, "a tensor is too large");
@@ -193,11 +194,12 @@ ln_status ln_payload_open(ln_reader *reader, uint32_t field, uint64_t length) {
     payload->field = field;
     payload->width = stored_width(row, dtype);
     size_t exact = 0;
-    const bool known = dtype != LN_UNDEFINED && dtype != LN_STRING &&
-                       ln_dtype_bytes(dtype, ln_shape_count(&shape), &exact);
+    const bool known =
+        dtype != LN_UNDEFINED && dtype != LN_STRING && ln_dtype_bytes(dtype, ln_shape_count(&shape), &exact);
     /* No element takes less than a byte of the file for every byte of its width. */
     const uint64_t rest = frame->end - reader->position;
-    const bool plausible = known && exact <= (rest > SIZE_MAX / 8 ? SIZE_MAX / 8 : (size_t)rest) * payload->width;
+    const bool plausible =
+        known && exact <= (rest > SIZE_MAX / 8 ? SIZE_MAX / 8 : (size_t)rest) * payload->width;
     const size_t wanted = plausible ? packing_capacity(dtype, &shape, exact) : 0;
     const size_t least = fixed ? (size_t)length : 0;
     return reserve(reader, wanted > least && exact >= least ? wanted : least);
@@ -242,7 +244,8 @@ ln_status ln_payload_close(ln_reader *reader, ln_read_tensor *tensor) {
         const bool fits = ln_dtype_valid(type) && (row->types & LN_BIT(type)) != 0;
         const size_t width = fits ? stored_width(row, (ln_dtype)type) : 0;
         if (!fits || (row->wire == WIRE_VARINT && width > payload->width)) {
-            return ln_read_fail(reader, LN_INVALID_MODEL, "a tensor's elements are in a field that its type does not use");
+            return ln_read_fail(reader, LN_INVALID_MODEL,
+                                "a tensor's elements are in a field that its type does not use");
         }
         if (row->wire == WIRE_VARINT) {
             narrow(payload, width);

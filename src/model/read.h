@@ -1,9 +1,10 @@
 /* What the files of the reader share. Internal to model/.
  *
- * A model file is scanned as a push-down automaton over the wire format. The messages that can be large or nested (model,
- * graph, node, attribute, tensor, sparse tensor, function) are frames on a stack of fixed depth. A frame gathers
- * the bytes of its plain fields as its skeleton, and when it ends, protobuf-c unpacks the skeleton and the decoded
- * children are attached. So no length prefix has to be patched and nothing recurses.
+ * A model file is scanned as a push-down automaton over the wire format. The messages that can be large or
+ * nested (model, graph, node, attribute, tensor, sparse tensor, function) are frames on a stack of fixed
+ * depth. A frame gathers the bytes of its plain fields as its skeleton, and when it ends, protobuf-c
+ * unpacks the skeleton and the decoded children are attached. So no length prefix has to be patched and
+ * nothing recurses.
  */
 #ifndef LN_MODEL_READ_H
 #define LN_MODEL_READ_H
@@ -14,9 +15,9 @@
 #include "onnx.pb-c.h"
 
 enum {
-    LN_READ_DEPTH = 100,       /* frames */
-    LN_SKELETON_DEPTH = 64,    /* messages within a skeleton: protobuf-c recurses on these */
-    LN_SMALL_PAYLOAD = 1024,   /* tensors up to here live in the model's arena */
+    LN_READ_DEPTH = 100,     /* frames */
+    LN_SKELETON_DEPTH = 64,  /* messages within a skeleton: protobuf-c recurses on these */
+    LN_SMALL_PAYLOAD = 1024, /* tensors up to here live in the model's arena */
 };
 
 typedef enum ln_message {
@@ -37,8 +38,8 @@ typedef struct ln_child {
     struct ln_child *next;
 } ln_child;
 
-/* A decoded tensor: the message, first so that a pointer to it is a pointer to this, and its elements in the layout of
- * its data type, little-endian. */
+/* A decoded tensor: the message, first so that a pointer to it is a pointer to this, and its elements in
+ * the layout of its data type, little-endian. */
 typedef struct ln_read_tensor {
     Onnx__TensorProto proto;
     struct ln_read_tensor *next;
@@ -50,9 +51,9 @@ typedef struct ln_read_tensor {
 
 /* The elements of the tensor that is being read; tensors do not nest, so there is one. */
 typedef struct ln_payload {
-    uint32_t field;  /* the payload field, 0 before it */
-    size_t width;    /* bytes stored per element of a varint field */
-    char *data;      /* `small` or a block */
+    uint32_t field; /* the payload field, 0 before it */
+    size_t width;   /* bytes stored per element of a varint field */
+    char *data;     /* `small` or a block */
     size_t length;
     size_t capacity;
     bool block;
@@ -77,8 +78,8 @@ typedef struct ln_read_frame {
 
 typedef struct ln_external_entry {
     ln_external external;
-    ln_value *value;       /* gets the data pointer */
-    ln_value_id id;        /* the constant whose block it is; 0 when the bytes are in the arena */
+    ln_value *value; /* gets the data pointer */
+    ln_value_id id;  /* the constant whose block it is; 0 when the bytes are in the arena */
 } ln_external_entry;
 
 struct ln_reader {
@@ -97,7 +98,7 @@ struct ln_reader {
     uint32_t field; /* of the frame on top, and what is to be done with it */
     int wire;
     const struct ln_field_row *row;
-    uint64_t left;      /* bytes of the field still to come */
+    uint64_t left; /* bytes of the field still to come */
     ln_payload payload;
     ln_read_tensor *tensors; /* all of them, for their blocks */
     int32_t training_infos;

@@ -1,8 +1,8 @@
 /* The scanner: a push-down automaton over the protobuf wire format. read.h describes the idea.
  *
- * One table says what is done with the fields of a frame: a child frame, elements of a tensor, nothing at all, or (when
- * there is no row) the skeleton. Positions in the file are absolute, so a frame ends where its `end` says, and one
- * comparison keeps every length inside its parent.
+ * One table says what is done with the fields of a frame: a child frame, elements of a tensor, nothing at
+ * all, or (when there is no row) the skeleton. Positions in the file are absolute, so a frame ends where
+ * its `end` says, and one comparison keeps every length inside its parent.
  */
 #include <string.h>
 
@@ -440,7 +440,8 @@ void ln_reader_free(ln_reader *reader) {
 }
 
 ln_status ln_reader_expect(ln_reader *reader, uint64_t total) {
-    LN_CHECK(reader->context, reader->position == 0, INVALID_ARGUMENT, "the size of a model is set before its bytes");
+    LN_CHECK(reader->context, reader->position == 0, INVALID_ARGUMENT,
+             "the size of a model is set before its bytes");
     reader->total = total > 0 ? total : UINT64_MAX;
     reader->frames[0].end = reader->total;
     return LN_OK;

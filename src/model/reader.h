@@ -1,9 +1,9 @@
 /* From the bytes of a model file to an ln_model, in chunks of any size.
  *
- * The bytes of large tensors go straight to the block where they stay; everything else is decoded by protobuf-c piece by
- * piece into an arena that ln_reader_finish drops. A reader keeps its model's external data entries, so it lives until
- * they are filled. After a failure the reader and its context's error stay as they are and only ln_reader_free
- * is of use.
+ * The bytes of large tensors go straight to the block where they stay; everything else is decoded by
+ * protobuf-c piece by piece into an arena that ln_reader_finish drops. A reader keeps its model's external
+ * data entries, so it lives until they are filled. After a failure the reader and its context's error stay
+ * as they are and only ln_reader_free is of use.
  */
 #ifndef LN_MODEL_READER_H
 #define LN_MODEL_READER_H
@@ -30,8 +30,8 @@ void ln_reader_free(ln_reader *reader);
 ln_status ln_reader_expect(ln_reader *reader, uint64_t total);
 /* INVALID_MODEL or LIMIT_EXCEEDED with a sentence that says where; OUT_OF_MEMORY. */
 ln_status ln_reader_push(ln_reader *reader, const void *bytes, size_t length);
-/* Ends the bytes and builds the model, which the caller owns from here on. INVALID_MODEL and INVALID_GRAPH name what is
- * wrong with it. Graphs are sorted, uses and producers indexed. */
+/* Ends the bytes and builds the model, which the caller owns from here on. INVALID_MODEL and INVALID_GRAPH
+ * name what is wrong with it. Graphs are sorted, uses and producers indexed. */
 ln_status ln_reader_finish(ln_reader *reader, ln_model **model);
 
 /* External data, once finished: entries 0..count-1. */
