@@ -40,7 +40,7 @@ export default [
     },
   },
   {
-    files: ['js/env/**', 'js/index*.js', 'js/cli/**', 'web/**', 'demo/**', 'tools/**', 'tests/**', 'bench/**', '*.mjs'],
+    files: ['js/env/**', 'js/index*.js', 'js/cli*/**', 'js/cli*.mjs', 'web/**', 'demo/**', 'tools/**', 'tests/**', 'bench/**', '*.mjs'],
     languageOptions: { globals: platform },
   },
 ];

@@ -1,7 +1,8 @@
 // Runs every check that reads the sources, and prints what each found.
 //
-//   node tools/lint.mjs [check ...]
+//   node tools/lint.mjs [--fix] [check ...]
 //
+// --fix lets clang-format and eslint put right what they can.
 // The checks run one after the other, each over its files on all cores.
 
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -12,10 +13,9 @@ import { hash } from './lib/hash.mjs';
 import { buildDir, root, toolchain, toolchainDir, which } from './lib/paths.mjs';
 import { ToolError, run, say, seconds } from './lib/terminal.mjs';
 
+const isFixing = process.argv.includes('--fix');
 const WARNINGS = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-Wno-enum-float-conversion', '-Wvla', '-Werror'];
 const C_FOLDERS = ['src', 'simd', 'web', 'tests', 'bench'];
-// Headers that are lists for a macro which the includer defines.
-const MACRO_LISTS = new Set(['src/ops/families.h']);
 // What a kernel may call: the memory functions, and mathematics.
 const KERNEL_SYMBOLS = new RegExp(
   '^(ln_\\w+|mem(cpy|move|set|cmp)|__(stack_pointer|linear_memory|indirect_function_table|memory_base|table_base)|' +
@@ -68,19 +68,22 @@ const chunks = (items, size) => Array.from({ length: Math.ceil(items.length / si
 const checks = {
   includes: () => script('tools/check-includes.mjs'),
 
-  eslint: () => script('node_modules/eslint/bin/eslint.js', '.'),
+  eslint: () => script('node_modules/eslint/bin/eslint.js', '.', ...(isFixing ? ['--fix'] : [])),
 
-  tsc: () => script('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'),
+  tsc: () => gather(['tsconfig.json', 'tests/types/tsconfig.json'], (project) => must(process.execPath, ['node_modules/typescript/bin/tsc', '-p', project])),
 
   format: () =>
-    gather(chunks(filesOf(C_FOLDERS, ['.c', '.h']), 20), (files) => must(tool('clang-format'), ['--dry-run', '-Werror', ...files])),
+    gather(chunks(filesOf(C_FOLDERS, ['.c', '.h']), 20), (files) => must(tool('clang-format'), [...(isFixing ? ['-i'] : ['--dry-run', '-Werror']), ...files])),
 
-  /** Every header compiles alone: as its own translation unit, natively. */
+  /**
+   * Every header compiles alone: as its own translation unit, natively. Headers without a guard are lists or templates,
+   * which want something defined before each inclusion.
+   */
   async headers() {
     const dir = await buildPreset('native-debug', { targets: ['ln_proto_files'] });
     const record = toolchain();
     const system = [join(dir, 'generated'), record?.protobufC ?? '', join(toolchainDir, 'include')].flatMap((each) => ['-isystem', each]);
-    const headers = filesOf(['src', 'simd'], ['.h']).filter((file) => !MACRO_LISTS.has(file));
+    const headers = filesOf(['src', 'simd'], ['.h']).filter((file) => /^#ifndef \w+_H$/m.test(readFileSync(join(root, file), 'utf8')));
     return gather(headers, async (file) => {
       await run(tool('clang'), ['-std=gnu11', '-fsyntax-only', ...WARNINGS, '-Wno-unused-function', '-I.', '-Isrc', ...system, '-x', 'c', '-'], {
         cwd: root,
@@ -133,7 +136,8 @@ const checks = {
   },
 };
 
-const chosen = process.argv.slice(2).length ? process.argv.slice(2) : Object.keys(checks);
+const named = process.argv.slice(2).filter((each) => each !== '--fix');
+const chosen = named.length ? named : Object.keys(checks);
 let failed = 0;
 for (const name of chosen) {
   if (!checks[name]) {

@@ -19,18 +19,20 @@ export function tool(name) {
 export const toolEnvironment = () => ({ PATH: `${toolchain()?.bin ?? ''}:${process.env.PATH}` });
 
 /**
- * Configures a preset when that is due, and builds it. A folder configured under another toolchain, or with other
- * definitions, is configured afresh.
+ * Configures a preset when that is due, and builds it. A folder configured under another toolchain is configured
+ * afresh; other definitions than last time only configure it again. Without definitions they stay what they were.
  */
-export async function buildPreset(preset, { definitions = [], targets = [] } = {}) {
+export async function buildPreset(preset, { definitions, targets = [] } = {}) {
   const dir = join(buildDir, preset);
   const env = toolEnvironment();
   const stampFile = join(dir, 'linnet-stamp.json');
-  const stamp = JSON.stringify({ toolchain: toolchain()?.stamp, definitions });
-  if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
+  const old = existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : null;
+  const stamp = { toolchain: toolchain()?.stamp ?? 'path', definitions: definitions ?? old?.definitions ?? [] };
+  if (JSON.stringify(stamp) !== JSON.stringify(old)) {
     say(preset, 'configuring');
-    await run(tool('cmake'), ['--preset', preset, '--fresh', ...definitions], { cwd: root, env });
-    writeFileSync(stampFile, stamp);
+    const fresh = stamp.toolchain === old?.toolchain ? [] : ['--fresh'];
+    await run(tool('cmake'), ['--preset', preset, ...fresh, ...stamp.definitions], { cwd: root, env });
+    writeFileSync(stampFile, JSON.stringify(stamp));
   }
   const tick = progress(preset);
   const start = Date.now();
