@@ -139,16 +139,15 @@ def quantised(suite):
         _ms(suite, f"qlinearwhere_{name}", "QLinearWhere", [suite.bools(2, 3, 4), x, f(.02), z, y, f(.03), dtype(3), f(.025), dtype(11)], constants=(2, 3, 5, 6, 7, 8))
     a = suite.floats(3, 8)
     for dtype in (np.uint8, np.int8):
-        b = _quantised(suite, 8, 5, dtype=dtype)
+        # Signed weights of 7 bits: on some processors ONNX Runtime's pairs of products saturate at 16 bits.
+        b = _quantised(suite, 8, 5) if dtype == np.uint8 else suite.integers(-64, 64, 8, 5, dtype=dtype)
         name = np.dtype(dtype).name
-        # On processors without VNNI, ONNX Runtime's products of uint8 and int8 saturate at 16 bits.
-        saturates = {"onnxruntime": "saturates"} if dtype == np.int8 else None
         for form, scale, zero, bias in (("", f(.02), dtype(3), suite.floats(5)),
                                         ("per_column_", suite.uniform(.01, .03, 5), suite.integers(0, 9, 5, dtype=dtype), None)):
             stored = [b, scale, zero, bias]
             _ms(suite, f"dynamicquantizematmul_{form}{name}", "DynamicQuantizeMatMul", [a, *[v for v in stored if v is not None]],
                 constants=range(1, 5 if bias is not None else 4), atol=1e-3,
-                expected=lambda a, stored=stored: _dynamic_quantize_matmul(a, *stored), differs=saturates)
+                expected=lambda a, stored=stored: _dynamic_quantize_matmul(a, *stored))
         qa = _quantised(suite, 3, 8, dtype=np.uint8)
         _ms(suite, f"matmulintegertofloat_{name}", "MatMulIntegerToFloat", [qa, b, f(.03), f(.02), np.uint8(128), dtype(3), suite.floats(5)], constants=(1, 3, 5), atol=1e-3)
         _ms(suite, f"matmulintegertofloat_per_column_{name}", "MatMulIntegerToFloat", [qa, b, f(.03), suite.uniform(.01, .03, 5)], constants=(1, 3), atol=1e-3)
@@ -160,7 +159,7 @@ def quantised(suite):
     for direction in ("forward", "bidirectional"):
         d = 2 if direction == "bidirectional" else 1
         _ms(suite, f"dynamicquantizelstm_{direction}", "DynamicQuantizeLSTM",
-            [suite.floats(5, 2, size), _quantised(suite, d, size, 4 * hidden, dtype=np.int8), _quantised(suite, d, hidden, 4 * hidden, dtype=np.int8),
+            [suite.floats(5, 2, size), suite.integers(-64, 64, d, size, 4 * hidden, dtype=np.int8), suite.integers(-64, 64, d, hidden, 4 * hidden, dtype=np.int8),
              suite.floats(d, 8 * hidden, scale=.3), None, None, None, None, np.full(d, .008, f), np.zeros(d, np.int8), np.full(d, .006, f), np.zeros(d, np.int8)],
             {"hidden_size": hidden, "direction": direction}, outputs=3, constants=(1, 2, 3, 8, 9, 10, 11), atol=.02)
     weight = _quantised(suite, 8, 24)
