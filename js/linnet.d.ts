@@ -372,6 +372,23 @@ export interface InferenceSessionFactory {
   create(model: Blob | Response | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>, options?: InferenceSession.SessionOptions): Promise<InferenceSession>;
 }
 
+export interface InferenceSessionFactory {
+  /** What a model holds, as it is written, without making it ready to run. */
+  inspect(model: string | URL | FileData | Blob | Response | ReadableStream<Uint8Array>, options?: InferenceSession.SessionOptions): Promise<ModelSummary>;
+}
+
+export interface ModelSummary {
+  readonly inputs: readonly InferenceSession.ValueMetadata[];
+  readonly outputs: readonly InferenceSession.ValueMetadata[];
+  readonly metadata: ModelMetadata;
+  /** Number of nodes, subgraphs and functions included. */
+  readonly nodes: number;
+  readonly operators: readonly { op: string; domain: string; count: number; node: string }[];
+  /** Operators that this build does not have. */
+  readonly unsupported: readonly { op: string; domain: string; count: number; node: string }[];
+  readonly weights: readonly { type: string; tensors: number; bytes: number }[];
+}
+
 export declare const InferenceSession: InferenceSessionFactory;
 
 /** A wasm instance, its memory and its threads. */

@@ -48,18 +48,28 @@ export class Loader {
     this.settings = settings;
   }
 
-  /** @param {any} model */
-  async load(model) {
+  /**
+   * Reads the model's bytes: its graph is known, its external data and operators are not looked at.
+   * @param {any} model
+   */
+  async read(model) {
     const { runtime, session, expectOk, settings } = this;
     for (const [key, value] of Object.entries(settings.core)) {
       expectOk(runtime.withText(key, (name) => runtime.call('ln_session_option', session, name, value)));
     }
     await this.#push(await this.#open(model));
     expectOk(runtime.call('ln_session_finish', session));
+  }
+
+  /**
+   * Reads external data and compiles: the session is ready to run.
+   * @param {any} model
+   */
+  async complete(model) {
     await this.#loadExternal(model);
     this.#report('compile');
     await this.#turn();
-    expectOk(runtime.call('ln_session_compile', session));
+    this.expectOk(this.runtime.call('ln_session_compile', this.session));
   }
 
   /** @param {any} model */

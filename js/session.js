@@ -78,24 +78,36 @@ export class InferenceSession {
   static async create(model, ...rest) {
     const [options, part] = splitCreate(model, rest);
     const settings = readSessionOptions(options);
-    const { platform } = this;
     if (settings.signal?.aborted) throw abortError(settings.signal);
-    if (settings.worker) return RemoteSession.create(platform, part, options, settings);
+    if (settings.worker) return RemoteSession.create(this.platform, part, options, settings);
     settings.onProgress?.({ phase: 'runtime' });
-    const runtime = settings.runtime ? settings.runtime.hold() : await Runtime.acquire(platform, settings);
-    let session = 0;
-    try {
-      session = runtime.call('ln_session_new', runtime.pool) >>> 0;
-      check(session, 'OUT_OF_MEMORY', 'no memory for a session');
-      await new Loader(runtime, session, (status) => expectOk(runtime, session, status), settings).load(part);
+    return withSession(this.platform, settings, async (runtime, session, loader) => {
+      await loader.read(part);
+      await loader.complete(part);
       const made = new this(token, runtime, session, settings);
       settings.onProgress?.({ phase: 'ready' });
       return made;
-    } catch (error) {
-      if (session && !runtime.failure) runtime.call('ln_session_free', session);
+    });
+  }
+
+  /**
+   * What a model holds, as it is written, without making it ready to run: inputs, outputs, metadata, operators with
+   * counts, those that this build does not have, and weights by type.
+   * @param {any} model
+   * @param {...any} rest as for create()
+   * @returns {Promise<any>}
+   */
+  static async inspect(model, ...rest) {
+    const [options, part] = splitCreate(model, rest);
+    const settings = readSessionOptions(options);
+    return withSession(this.platform, settings, async (runtime, session, loader) => {
+      await loader.read(part);
+      const { inputs, outputs, metadata } = runtime.json('ln_session_describe', session);
+      const { rewrites, ...graph } = runtime.json('ln_session_inspect', session);
+      runtime.call('ln_session_free', session);
       runtime.release();
-      throw error;
-    }
+      return { inputs: inputs.map(metadataOf), outputs: outputs.map(metadataOf), metadata, ...graph };
+    });
   }
 
   // ---- What the model is
@@ -161,11 +173,17 @@ export class InferenceSession {
   }
 
   startProfiling() {
-    this.#isProfiling = true;
+    this.#setProfiling(true);
   }
 
   endProfiling() {
-    this.#isProfiling = false;
+    this.#setProfiling(false);
+  }
+
+  /** @param {boolean} isOn */
+  #setProfiling(isOn) {
+    this.#isProfiling = isOn;
+    this.#expectOk(this.#runtime.withText('profile', (key) => this.#runtime.call('ln_session_option', this.#session, key, Number(isOn))));
   }
 
   // ---- Running
@@ -317,7 +335,10 @@ export class InferenceSession {
     const budget = this.#times ? 1 : this.#budget;
     const status = this.#runtime.call('ln_run_step', this.#session, budget);
     const elapsed = platform.now() - start;
-    this.#times?.push(elapsed);
+    if (this.#times) {
+      const record = this.#runtime.call('ln_session_profile_count', this.#session) - 1;
+      if (record >= 0) this.#times[record] = (this.#times[record] ?? 0) + elapsed;
+    }
     if (status === MORE) {
       const wanted = (budget * SLICE_MS) / Math.max(elapsed, 0.01);
       if (!this.#times) this.#budget = Math.max(1, Math.min(1 << 20, Math.round((budget + wanted) / 2)));
@@ -350,6 +371,28 @@ export class InferenceSession {
         : settings.view ? this.#values.readView(pointer, isCurrent) : this.#values.read(pointer);
     }
     return results;
+  }
+}
+
+/**
+ * Makes a session of the core for `use`, which owns it and its hold on the runtime once it has succeeded.
+ * @template T
+ * @param {import('./env/platform.js').Platform} platform
+ * @param {import('./options.js').SessionSettings} settings
+ * @param {(runtime: Runtime, session: number, loader: Loader) => Promise<T>} use
+ * @returns {Promise<T>}
+ */
+async function withSession(platform, settings, use) {
+  const runtime = settings.runtime ? settings.runtime.hold() : await Runtime.acquire(platform, settings);
+  let session = 0;
+  try {
+    session = runtime.call('ln_session_new', runtime.pool) >>> 0;
+    check(session, 'OUT_OF_MEMORY', 'no memory for a session');
+    return await use(runtime, session, new Loader(runtime, session, (status) => expectOk(runtime, session, status), settings));
+  } catch (error) {
+    if (session && !runtime.failure) runtime.call('ln_session_free', session);
+    runtime.release();
+    throw error;
   }
 }
 
