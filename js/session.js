@@ -103,10 +103,10 @@ export class InferenceSession {
     return withSession(this.platform, settings, async (runtime, session, loader) => {
       await loader.read(part);
       const { inputs, outputs, metadata } = runtime.json('ln_session_describe', session);
-      const { rewrites, ...graph } = runtime.json('ln_session_inspect', session);
+      const { nodes, operators, unsupported, weights } = runtime.json('ln_session_inspect', session);
       runtime.call('ln_session_free', session);
       runtime.release();
-      return { inputs: inputs.map(metadataOf), outputs: outputs.map(metadataOf), metadata, ...graph };
+      return { inputs: inputs.map(metadataOf), outputs: outputs.map(metadataOf), metadata, nodes, operators, unsupported, weights };
     });
   }
 
@@ -238,7 +238,7 @@ export class InferenceSession {
     check(!this.#queued, 'SESSION_BUSY', 'another run of this session is under way: await it, or use run()');
     this.#runtime.startThreads();
     this.#begin(request);
-    if (this.#isProfiling) while (!this.#slice()); // eslint-disable-line no-empty
+    if (this.#isProfiling) while (!this.#slice());
     else this.#expectOk(this.#runtime.call('ln_run_step', this.#session, 0));
     return this.#results(request);
   }

@@ -2,7 +2,7 @@
 
 const scope = /** @type {any} */ (globalThis);
 
-/** @type {import('../js/host.js').Port} */
+/** @type {import('../js/env/host.js').Port} */
 export const port = {
   post: (message, moved = []) => scope.postMessage(message, moved),
   listen: (handle) => scope.addEventListener('message', (/** @type {MessageEvent} */ event) => handle(event.data)),

@@ -1,4 +1,4 @@
-// The inputs of a run from the command line: .npy files, JSON, or random numbers from a fixed seed.
+// The inputs of a run from the command line: .npy files, JSON (in a file or as it stands), or random numbers from a fixed seed.
 
 import { readFile } from 'node:fs/promises';
 import { Tensor } from '../index.node.js';
@@ -55,6 +55,7 @@ export async function makeFeeds(session, options) {
 
 /** @param {any} info @param {string} file */
 async function readInput(info, file) {
+  if (/^[-\d["]/.test(file) && !/\.(npy|json)$/.test(file)) return fromJson(info, parse(info, file));
   const content = await readFile(file).catch((error) => {
     throw new UsageError(`input '${info.name}': ${error.message}`);
   });
@@ -65,6 +66,15 @@ async function readInput(info, file) {
     return new Tensor(type, new heap(bytes.buffer, bytes.byteOffset, bytes.byteLength / heap.BYTES_PER_ELEMENT), dims);
   } catch (error) {
     throw new UsageError(`input '${info.name}': ${file}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** @param {any} info @param {string} text */
+function parse(info, text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`input '${info.name}': '${text}' is neither a .npy or .json file nor JSON`);
   }
 }
 

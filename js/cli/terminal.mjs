@@ -107,7 +107,7 @@ export function table(rows, indent = '  ') {
   return rows.map((row) => (indent + row.map(pad).join('  ')).trimEnd()).join('\n');
 }
 
-/** The shape of a declared value: "float32 [1, 3, height, width]". @param {any} info */
+/** The shape of a declared value: "float32 [1, 3, height, width]". @param {any} info @returns {string} */
 export function describeValue(info) {
   if (info.isTensor) return `${info.type} [${info.shape.map((/** @type {any} */ dim) => (dim === '' ? '?' : dim)).join(', ')}]`;
   return info.kind + (info.element ? ` of ${describeValue({ ...info.element, isTensor: info.element.kind === 'tensor', shape: info.element.shape ?? [] })}` : '');

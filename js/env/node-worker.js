@@ -1,7 +1,7 @@
 // The script of Node's worker threads: a thread of a pool or a session, as workerData says.
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveSession, serveThread } from '../host.js';
+import { serveSession, serveThread } from './host.js';
 import { platform } from './node.js';
 
 const parent = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);

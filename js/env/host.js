@@ -1,15 +1,15 @@
 // What runs inside a worker: a session that is told by messages what to do (remote.js is the other side), or one thread
 // of a pool. A port is how the worker talks to whoever started it.
 
-import { makeImports } from './module.js';
-import { packError, pack, unpack } from './remote.js';
-import { InferenceSession as CoreSession } from './session.js';
+import { makeImports } from '../module.js';
+import { packError, pack, unpack } from '../remote.js';
+import { InferenceSession as CoreSession } from '../session.js';
 
 /** @typedef {{ post: (message: any, moved?: any[]) => void, listen: (handle: (message: any) => void) => void }} Port */
 
 /**
  * Holds one session and answers messages.
- * @param {import('./env/platform.js').Platform} platform
+ * @param {import('./platform.js').Platform} platform
  * @param {Port} port
  */
 export function serveSession(platform, port) {
