@@ -78,11 +78,6 @@ const ln_conv_f32_route *ln_conv_f32_route_for(const ln_conv_shape *shape) {
     return depthwise ? &ln_conv_f32_depthwise : &ln_conv_f32_gemm;
 }
 
-const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape) {
-    (void)shape;
-    return NULL;
-}
-
 const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *shape) {
     (void)shape;
     return &ln_conv_transpose_f32_gemm;

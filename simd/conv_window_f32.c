@@ -59,8 +59,8 @@ static void copy_strided(float *dst, const float *src, ptrdiff_t begin, size_t s
 }
 
 /* Copies the window of one plane; a missing plane is padding. */
-static LN_NOINLINE void copy_window(float *dst, const float *plane, const ln_conv_window *window,
-                                    size_t height, size_t width) {
+void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
+                         size_t width) {
     for (size_t r = 0; r < window->rows; r++) {
         const ptrdiff_t row = window->row + (ptrdiff_t)(r * window->row_step);
         const bool outside = plane == NULL || row < 0 || row >= (ptrdiff_t)height;
@@ -107,7 +107,7 @@ ln_conv_view ln_conv_view_of(const ln_conv_f32_plan *plan, const ln_conv_region 
         const ptrdiff_t plane = ln_conv_f32_plane(plan, region->position, d % plan->outer_taps);
         const float *source =
             x + d / plan->outer_taps * channel_elems + (plane < 0 ? 0 : plane) * (ptrdiff_t)plan->plane_in;
-        copy_window(copy, plane < 0 ? NULL : source, &window, height, width);
+        ln_conv_copy_window(copy, plane < 0 ? NULL : source, &window, height, width);
         copy += view.plane_stride;
     }
     return view;

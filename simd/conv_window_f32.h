@@ -44,6 +44,10 @@ size_t ln_conv_window_elems(const ln_conv_window *window);
 ln_conv_view ln_conv_view_of(const ln_conv_f32_plan *plan, const ln_conv_region *region, const float *x,
                              size_t depth_begin, size_t depth, float *copy);
 
+/* Copies the window of one plane of height x width; NULL is a plane of padding. */
+void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
+                         size_t width);
+
 /* Where each tap of a plane lies relative to its pixel. */
 void ln_conv_tap_offsets(const ln_conv_f32_plan *plan, const ln_conv_view *view, size_t *offsets);
 

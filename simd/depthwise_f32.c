@@ -47,11 +47,10 @@ typedef struct strip_edge {
 } strip_edge;
 
 /*
- * The vectors begin at column `begin`, `step` columns apart; lanes outside [0, width) become 0, because their index
- * leaves 0..15. width is at least 4.
+ * The vectors begin at column `begin`, `step` columns apart; lanes outside [0, width) become 0, because
+ * their index leaves 0..15. width is at least 4.
  */
-LN_INLINE strip_edge edge_of(ptrdiff_t begin, size_t step, size_t vectors, size_t width)
-{
+LN_INLINE strip_edge edge_of(ptrdiff_t begin, size_t step, size_t vectors, size_t width) {
     static const int8_t bytes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const ptrdiff_t last = (ptrdiff_t)width - STRIP;
     strip_edge edge;
@@ -97,8 +96,7 @@ LN_INLINE void load_taps(const size_t kernel, const size_t stride, const bool ed
 }
 
 /* Finishes four sums; `at` counts pixels of the plane. */
-LN_INLINE void store_four(const channel_job *job, ln_v32f sum, size_t at)
-{
+LN_INLINE void store_four(const channel_job *job, ln_v32f sum, size_t at) {
     if (job->out.residual != NULL) {
         sum = ln_add(sum, ln_load(job->out.residual + at));
     }
@@ -106,23 +104,26 @@ LN_INLINE void store_four(const channel_job *job, ln_v32f sum, size_t at)
     ln_store(job->out.c + at, ln_clamp_high(sum, ln_load_splat(&job->out.high)));
 }
 
-/* A strip as it rolls. `w` holds a 3x3 kernel; a 5x5 kernel does not fit the registers and is read from memory. */
+/*
+ * A strip as it rolls. `w` holds a 3x3 kernel; a 5x5 kernel does not fit the registers and is read from
+ * memory.
+ */
 typedef struct strip_state {
     ln_v32f w[9], carried[5];
 } strip_state;
 
-LN_INLINE ln_v32f strip_weight(const size_t kernel, const channel_job *job, const strip_state *state, size_t i, size_t j)
-{
+LN_INLINE ln_v32f strip_weight(const size_t kernel, const channel_job *job, const strip_state *state,
+                               size_t i, size_t j) {
     return kernel == 3 ? state->w[3 * i + j] : ln_load_splat(job->w + i * kernel + j);
 }
 
 /*
- * Adds one input row to the sums it belongs to, those of the kernel rows that fall on this phase of the stride.
- * Returns the finished sum where the last kernel row is among them. Without `taps` the row is padding.
+ * Adds one input row to the sums it belongs to, those of the kernel rows that fall on this phase of the
+ * stride. Returns the finished sum where the last kernel row is among them. Without `taps` the row is
+ * padding.
  */
 LN_INLINE ln_v32f roll(const size_t kernel, const size_t stride, const size_t phase, const channel_job *job,
-                       strip_state *state, const ln_v32f *taps)
-{
+                       strip_state *state, const ln_v32f *taps) {
     ln_v32f finished = ln_zero();
     LN_LOOP_UNROLLED
     for (size_t down = 0; down < kernel; down++) {
@@ -149,8 +150,8 @@ LN_INLINE ln_v32f roll(const size_t kernel, const size_t stride, const size_t ph
 }
 
 /* Four output columns from `col`, all rows of the job. */
-LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged, const channel_job *job, size_t col)
-{
+LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged, const channel_job *job,
+                     size_t col) {
     strip_state state;
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < 9; i++) {
@@ -165,14 +166,16 @@ LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged,
                                   : (strip_edge){.at = {0}};
     const size_t width = job->width, out_width = job->out_width, last_phase = (kernel - 1) % stride;
     const size_t end = (job->row_end - job->row_begin - 1) * stride + kernel;
-    const ptrdiff_t top = (ptrdiff_t)(job->row_begin * stride) - job->pad_row, height = (ptrdiff_t)job->height;
+    const ptrdiff_t top = (ptrdiff_t)(job->row_begin * stride) - job->pad_row,
+                    height = (ptrdiff_t)job->height;
     for (size_t base = 0; base < end;) {
         ptrdiff_t row = top + (ptrdiff_t)base;
         size_t at = (job->row_begin + (base + last_phase - (kernel - 1)) / stride) * out_width + col;
         if (base + last_phase >= kernel - 1 && row >= 0 && row + (ptrdiff_t)stride <= height) {
             /* Inside the plane, past the first outputs: no row needs a question. */
             const float *x = job->x + (size_t)row * width;
-            for (; base < end && row + (ptrdiff_t)stride <= height; base += stride, row += (ptrdiff_t)stride) {
+            for (; base < end && row + (ptrdiff_t)stride <= height;
+                 base += stride, row += (ptrdiff_t)stride) {
                 LN_LOOP_UNROLLED
                 for (size_t phase = 0; phase < stride; phase++) {
                     ln_v32f taps[5];

@@ -201,6 +201,30 @@ static void test_large(void) {
     }
 }
 
+/* Winograd: images that do not divide into tiles, and more channels than a task takes. */
+static void test_winograd(void) {
+    for (int i = 0; i < 60; i++) {
+        conv_case test = square(16, 16, 1, 12, 3, 1);
+        ln_conv_shape *s = &test.shape;
+        s->batch = pick(1, 2);
+        s->in_channels = pick(16, 40);
+        s->out_channels = pick(16, i % 6 == 0 ? 120 : 40);
+        for (size_t axis = 0; axis < 2; axis++) {
+            s->in[axis] = pick(12, i % 5 == 0 ? 60 : 26);
+            s->pad[axis] = (ptrdiff_t)pick(0, 3) - 1;
+            set_out(s, axis, (ptrdiff_t)pick(0, 3) - 1, false);
+        }
+        test.winograd = s->out[0] * s->out[1] >= 100;
+        test.residual = pick(0, 1) != 0;
+        test.residual_last = pick(0, 1) != 0;
+        test.activation = pick_activation();
+        run_case(&test);
+    }
+    const conv_case strided = square(32, 32, 1, 20, 3, 2), small = square(32, 32, 1, 7, 3, 1);
+    CHECK(ln_conv_f32_winograd_for(&strided.shape) == NULL, "stride 2 has no such transform");
+    CHECK(ln_conv_f32_winograd_for(&small.shape) == NULL, "does not pay on 7x7");
+}
+
 /* Depthwise: the rolling strips at every width, pads on either side, and the general form. */
 static void test_depthwise(void) {
     static const size_t kernels[] = {3, 5, 1, 2, 7};
@@ -256,6 +280,7 @@ int main(void) {
     test_random(false, 4);
     test_random(true, 4);
     test_large();
+    test_winograd();
     test_depthwise();
     test_signals();
     test_empty();

@@ -1,0 +1,346 @@
+/*
+ * Winograd's F(4x4, 3x3): 3x3 convolutions of stride 1 with a quarter of the multiplications, for about
+ * three times the rounding error of a plain sum.
+ *
+ * The output is cut into tiles of 4x4 pixels, each made from 6x6 of the input. Both are transformed so that
+ * convolving a tile becomes 36 independent products, one per transformed element e, which over all channels
+ * are 36 GEMMs:
+ *
+ *     V[e][channel][tile]  =  B' (6x6 of input) B           input transform
+ *     U[e][out][channel]   =  G  (3x3 of weights) G'        when packing
+ *     M[e][out][tile]      =  U[e] V[e]                     the tiles of tile_f32.h
+ *     4x4 of output        =  A' (M of that tile) A         output transform, with bias, residual and clamp
+ *
+ * A task takes some rows of tiles and some output channels; V and M live in its scratch. Transforms work on
+ * four neighbouring tiles at once: columns of a row are combined without shuffles, then a 4x4 transpose
+ * turns columns of four tiles into lanes. A plane of V or M is an odd number of cache lines long: 36 planes
+ * at a power of two would fall into the same few sets of the cache.
+ *
+ * Padding and pixels past the image are zeros, so no neighbour's value reaches an output. A value that is
+ * not finite spreads over its tile, as it does in any such transform.
+ */
+#include "conv_window_f32.h"
+#include "tile_f32.h"
+
+enum {
+    ELEMENTS = 36,
+    PIXELS = 4,                 /* side of a tile of output */
+    SCRATCH_BYTES = 768 * 1024, /* V and M of one task */
+    FEW_TILES = 16,             /* a task has at least these where the image does */
+    FEW_CHANNELS = 48,          /* and at least these output channels */
+    TASKS = 16,                 /* aimed at; a task is large */
+    LEAST_CHANNELS = 16,        /* below, or on smaller images, transforms cost more than they save */
+    LEAST_PIXELS = 10 * 10
+};
+
+/* The sizes a task works with. */
+typedef struct winograd_job {
+    size_t channels, outputs; /* of input, and of this task */
+    size_t tile_rows, tile_cols, tiles;
+    size_t pitch; /* of a channel in V, of an output in M */
+    size_t v_plane, m_plane;
+    size_t copy_cols, copy_rows;
+} winograd_job;
+
+static const volatile float four = 4.0f, five = 5.0f, two = 2.0f, eight = 8.0f;
+
+static size_t odd_lines(size_t elems) {
+    return (ln_divide_up(elems, 16) | 1) * 16;
+}
+
+static winograd_job job_of(const ln_conv_f32_plan *plan, size_t tile_rows, size_t outputs) {
+    winograd_job job = {.channels = plan->shape.in_channels, .outputs = outputs, .tile_rows = tile_rows};
+    job.tile_cols = ln_divide_up(plan->shape.out[1], PIXELS);
+    job.tiles = tile_rows * job.tile_cols;
+    job.pitch = ln_divide_up(job.tiles, LN_TILE_COLS) * LN_TILE_COLS;
+    /* The last vector of a row of tiles may write up to three tiles too many. */
+    job.v_plane = odd_lines(ln_saturating_add(ln_saturating_mul(job.channels, job.pitch), 4));
+    job.m_plane = odd_lines(ln_saturating_add(ln_saturating_mul(outputs, job.pitch), 4));
+    job.copy_rows = PIXELS * tile_rows + 2;
+    job.copy_cols = ln_divide_up(job.tile_cols, 4) * 4 * PIXELS + 4;
+    return job;
+}
+
+static size_t job_elems(const winograd_job *job) {
+    const size_t planes = ln_saturating_mul(ln_saturating_add(job->v_plane, job->m_plane), ELEMENTS);
+    return ln_saturating_add(planes, ln_saturating_mul(job->copy_rows, job->copy_cols));
+}
+
+/* B' applied to six vectors. */
+LN_INLINE void transform_input_6(const ln_v32f d[6], ln_v32f t[6], ln_v32f c2, ln_v32f c4, ln_v32f c5) {
+    const ln_v32f even = ln_nmadd(d[4], c4, d[2]), odd = ln_nmadd(d[3], c4, d[1]);
+    const ln_v32f near_even = ln_sub(d[4], d[2]), near_odd = ln_mul(c2, ln_sub(d[3], d[1]));
+    t[0] = ln_madd(ln_nmadd(d[4], c5, d[2]), c4, d[0]);
+    t[1] = ln_add(even, odd);
+    t[2] = ln_sub(even, odd);
+    t[3] = ln_add(near_even, near_odd);
+    t[4] = ln_sub(near_even, near_odd);
+    t[5] = ln_madd(ln_nmadd(d[5], c5, d[3]), c4, d[1]);
+}
+
+/* Transforms four tiles side by side. `from` is their top left; V has a plane per element. */
+static LN_NOINLINE void transform_input(const float *from, size_t row_stride, float *v, size_t plane) {
+    const ln_v32f c2 = ln_splat_opaque(&two), c4 = ln_splat_opaque(&four), c5 = ln_splat_opaque(&five);
+    ln_v32f combined[6][5];
+    for (size_t j = 0; j < 5; j++) {
+        ln_v32f d[6], t[6];
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 6; i++) {
+            d[i] = ln_load(from + i * row_stride + 4 * j);
+        }
+        transform_input_6(d, t, c2, c4, c5);
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 6; i++) {
+            combined[i][j] = t[i];
+        }
+    }
+    for (size_t i = 0; i < 6; i++) {
+        ln_v32f d[6] = {combined[i][0], combined[i][1], combined[i][2], combined[i][3]}, t[6];
+        ln_transpose_4x4(d);
+        d[4] = wasm_i32x4_shuffle(d[0], combined[i][4], 1, 2, 3, 4);
+        d[5] = wasm_i32x4_shuffle(d[1], combined[i][4], 1, 2, 3, 5);
+        transform_input_6(d, t, c2, c4, c5);
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 6; j++) {
+            ln_store(v + (6 * i + j) * plane, t[j]);
+        }
+    }
+}
+
+/* A' applied to six vectors. */
+LN_INLINE void transform_output_6(const ln_v32f m[6], ln_v32f s[4], ln_v32f c2, ln_v32f c4, ln_v32f c8) {
+    const ln_v32f sum_near = ln_add(m[1], m[2]), difference_near = ln_sub(m[1], m[2]);
+    const ln_v32f sum_far = ln_add(m[3], m[4]), difference_far = ln_sub(m[3], m[4]);
+    s[0] = ln_add(ln_add(m[0], sum_near), sum_far);
+    s[1] = ln_madd(difference_near, c2, difference_far);
+    s[2] = ln_madd(sum_near, c4, sum_far);
+    s[3] = ln_add(ln_madd(difference_near, c8, difference_far), m[5]);
+}
+
+/* Four tiles of one output channel: 4 rows of 16 pixels, to `pixels`, row after row. */
+static LN_NOINLINE void transform_output(const float *m, size_t plane, float pixels[64]) {
+    const ln_v32f c2 = ln_splat_opaque(&two), c4 = ln_splat_opaque(&four), c8 = ln_splat_opaque(&eight);
+    ln_v32f combined[4][6];
+    for (size_t j = 0; j < 6; j++) {
+        ln_v32f column[6], s[4];
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 6; i++) {
+            column[i] = ln_load(m + (6 * i + j) * plane);
+        }
+        transform_output_6(column, s, c2, c4, c8);
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 4; i++) {
+            combined[i][j] = s[i];
+        }
+    }
+    for (size_t i = 0; i < 4; i++) {
+        ln_v32f s[4];
+        transform_output_6(combined[i], s, c2, c4, c8);
+        ln_transpose_4x4(s);
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 4; j++) {
+            ln_store(pixels + 16 * i + 4 * j, s[j]);
+        }
+    }
+}
+
+/* V of a task: one channel after the other, through a padded copy of its rows. */
+static void make_v(const ln_conv_f32_plan *plan, const winograd_job *job, const float *x, size_t tile_row,
+                   float *v, float *copy) {
+    const ln_conv_shape *s = &plan->shape;
+    const ln_conv_window window = {
+        .row = (ptrdiff_t)(tile_row * PIXELS) - s->pad[0],
+        .col = -s->pad[1],
+        .rows = job->copy_rows,
+        .row_step = 1,
+        .phases = 1,
+        .phase_cols = job->copy_cols,
+        .col_step = 1,
+    };
+    for (size_t channel = 0; channel < job->channels; channel++) {
+        ln_conv_copy_window(copy, x + channel * plan->plane_in, &window, s->in[0], s->in[1]);
+        for (size_t row = 0; row < job->tile_rows; row++) {
+            float *to = v + channel * job->pitch + row * job->tile_cols;
+            for (size_t col = 0; col < job->tile_cols; col += 4) {
+                const float *from = copy + row * PIXELS * job->copy_cols + col * PIXELS;
+                transform_input(from, job->copy_cols, to + col, job->v_plane);
+            }
+        }
+    }
+}
+
+/* Finishes and stores a row of pixels of up to four tiles. */
+LN_INLINE void store_pixels(const ln_tile_f32_out *out, const float *pixels, ln_v32f bias, size_t output,
+                            size_t at, size_t count) {
+    const ln_v32f low = ln_load_splat(&out->low), high = ln_load_splat(&out->high);
+    float *c = out->c + output * out->c_stride + at;
+    const float *residual = out->residual == NULL ? NULL : out->residual + output * out->residual_stride + at;
+    for (size_t i = 0; i < count; i += 4) {
+        const size_t lanes = count - i < 4 ? count - i : 4;
+        ln_v32f v = ln_add(ln_load(pixels + i), bias);
+        if (residual != NULL) {
+            v = ln_add(v, lanes == 4 ? ln_load(residual + i) : ln_load_part(residual + i, lanes));
+        }
+        v = ln_clamp_high(ln_clamp_low(v, low), high);
+        if (lanes == 4) {
+            ln_store(c + i, v);
+        } else {
+            ln_store_part(c + i, v, lanes);
+        }
+    }
+}
+
+/* The pixels of output channel `output` from its row of M. */
+static void make_pixels(const ln_conv_f32_plan *plan, const winograd_job *job, const ln_tile_f32_out *out,
+                        const float *m, size_t output, size_t tile_row) {
+    const size_t height = plan->shape.out[0], width = plan->shape.out[1];
+    const ln_v32f bias = out->bias == NULL ? ln_zero() : ln_load_splat(out->bias + output);
+    for (size_t row = 0; row < job->tile_rows; row++) {
+        const size_t y = (tile_row + row) * PIXELS;
+        for (size_t col = 0; col < job->tile_cols; col += 4) {
+            float pixels[64];
+            const size_t x = col * PIXELS, count = width - x < 16 ? width - x : 16;
+            transform_output(m + row * job->tile_cols + col, job->m_plane, pixels);
+            for (size_t i = 0; i < PIXELS && y + i < height; i++) {
+                store_pixels(out, pixels + 16 * i, bias, output, (y + i) * width + x, count);
+            }
+        }
+    }
+}
+
+static size_t at_most(size_t value, size_t limit) {
+    return value < limit ? value : limit;
+}
+
+static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t index, void *scratch) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t all_tile_rows = ln_divide_up(s->out[0], PIXELS),
+                 all_tiles = ln_tile_f32_count(s->out_channels);
+    const size_t tile_row = index % plan->row_tasks * plan->row_step;
+    const size_t begin = index / plan->row_tasks % plan->tile_tasks * plan->tile_step;
+    const size_t end = at_most(begin + plan->tile_step, all_tiles);
+    const size_t batch = index / plan->row_tasks / plan->tile_tasks;
+    const size_t first = ln_tile_f32_begin(s->out_channels, begin);
+    const size_t outputs = ln_tile_f32_begin(s->out_channels, end) - first;
+    const winograd_job job = job_of(plan, at_most(plan->row_step, all_tile_rows - tile_row), outputs);
+    float *const v = scratch;
+    float *const m = v + ELEMENTS * job.v_plane;
+    make_v(plan, &job, args->x + batch * s->in_channels * plan->plane_in, tile_row, v,
+           m + ELEMENTS * job.m_plane);
+    for (size_t e = 0; e < ELEMENTS; e++) {
+        const ln_tile_f32_panels panels = {v + e * job.v_plane, job.pitch, LN_TILE_COLS};
+        const ln_tile_f32_out sums = {.c = m + e * job.m_plane, .c_stride = job.pitch};
+        const float *u = args->w_packed + e * s->out_channels * s->in_channels;
+        for (size_t t = begin; t < end; t++) {
+            const size_t row = ln_tile_f32_begin(s->out_channels, t);
+            const size_t rows = ln_tile_f32_begin(s->out_channels, t + 1) - row;
+            ln_tile_f32_run(&sums, rows, job.channels, u + row * job.channels, 0, panels, row - first, 0,
+                            job.tiles);
+        }
+    }
+    const size_t image = batch * s->out_channels * plan->plane_out;
+    const float *residual = args->residual == NULL ? NULL : args->residual + image;
+    ln_tile_f32_out out = ln_tile_f32_output(args->activation, residual, args->residual_last);
+    out.c = args->y + image;
+    out.c_stride = out.residual_stride = plan->plane_out;
+    out.bias = args->bias;
+    for (size_t i = 0; i < outputs; i++) {
+        make_pixels(plan, &job, &out, m + i * job.pitch, first + i, tile_row);
+    }
+    const size_t pixel = tile_row * PIXELS * s->out[1];
+    const size_t pixels = at_most(job.tile_rows * PIXELS * s->out[1], plan->plane_out - pixel);
+    ln_tile_f32_rest(&out, first, outputs, pixel, pixels);
+}
+
+static void make_plan(ln_conv_f32_plan *plan) {
+    const ln_conv_shape *s = &plan->shape;
+    const size_t tile_rows = ln_divide_up(s->out[0], PIXELS), tile_cols = ln_divide_up(s->out[1], PIXELS);
+    const size_t tiles = ln_tile_f32_count(s->out_channels);
+    const double tile_bytes = (double)(s->in_channels + s->out_channels) * ELEMENTS * sizeof(float);
+    const double fitting = SCRATCH_BYTES / tile_bytes / (double)tile_cols;
+    const size_t least_rows = ln_divide_up(FEW_TILES, tile_cols);
+    size_t rows = fitting >= (double)tile_rows ? tile_rows : (size_t)fitting;
+    if (rows > ln_divide_up(tile_rows * s->batch, TASKS)) {
+        rows = ln_divide_up(tile_rows * s->batch, TASKS);
+    }
+    rows = at_most(rows < least_rows ? least_rows : rows, tile_rows);
+    plan->row_tasks = ln_divide_up(tile_rows, rows);
+    plan->row_step = ln_divide_up(tile_rows, plan->row_tasks);
+    plan->row_tasks = ln_divide_up(tile_rows, plan->row_step);
+    const size_t wanted = ln_divide_up(TASKS, ln_saturating_mul(plan->row_tasks, s->batch));
+    const size_t most = s->out_channels < FEW_CHANNELS ? 1 : s->out_channels / FEW_CHANNELS;
+    plan->tile_step = ln_divide_up(tiles, at_most(at_most(wanted, most), 4));
+    plan->tile_tasks = ln_divide_up(tiles, plan->tile_step);
+    plan->task_count = ln_saturating_mul(ln_saturating_mul(plan->row_tasks, plan->tile_tasks), s->batch);
+    const winograd_job job =
+        job_of(plan, plan->row_step, at_most(plan->tile_step * LN_TILE_ROWS, s->out_channels));
+    plan->scratch_bytes = ln_saturating_mul(job_elems(&job), sizeof(float));
+}
+
+static size_t packed_bytes(const ln_conv_shape *shape) {
+    const size_t pairs = ln_saturating_mul(shape->out_channels, shape->in_channels);
+    return ln_saturating_mul(ln_saturating_mul(pairs, ELEMENTS), sizeof(float));
+}
+
+/* G g G', in double precision: it is done once. */
+static void transform_weights(const float *g, float u[ELEMENTS]) {
+    static const double factors[6][3] = {
+        {0.25, 0.0, 0.0},
+        {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+        {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+        {1.0 / 24, 1.0 / 12, 1.0 / 6},
+        {1.0 / 24, -1.0 / 12, 1.0 / 6},
+        {0.0, 0.0, 1.0},
+    };
+    double rows[6][3];
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t j = 0; j < 3; j++) {
+            rows[i][j] = factors[i][0] * (double)g[j] + factors[i][1] * (double)g[3 + j] +
+                         factors[i][2] * (double)g[6 + j];
+        }
+    }
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t j = 0; j < 6; j++) {
+            u[6 * i + j] =
+                (float)(rows[i][0] * factors[j][0] + rows[i][1] * factors[j][1] + rows[i][2] * factors[j][2]);
+        }
+    }
+}
+
+/* U as [e][tile][channel][rows of the tile]. */
+static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
+    const size_t m = shape->out_channels, channels = shape->in_channels;
+    for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
+        const size_t row = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - row;
+        for (size_t i = 0; i < rows; i++) {
+            for (size_t c = 0; c < channels; c++) {
+                float u[ELEMENTS];
+                transform_weights(w + ((row + i) * channels + c) * 9, u);
+                for (size_t e = 0; e < ELEMENTS; e++) {
+                    packed[e * m * channels + row * channels + c * rows + i] = u[e];
+                }
+            }
+        }
+    }
+}
+
+const ln_conv_f32_route ln_conv_f32_winograd = {
+    .name = LN_RELAXED ? "f32_conv_winograd_4x4__relaxed" : "f32_conv_winograd_4x4__simd",
+    .packed_bytes = packed_bytes,
+    .pack = pack,
+    .plan = make_plan,
+    .task = task,
+};
+
+const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape) {
+    if (shape->rank != 2 || shape->groups != 1 || shape->in_channels < LEAST_CHANNELS ||
+        shape->out_channels < LEAST_CHANNELS || shape->out[0] * shape->out[1] < LEAST_PIXELS) {
+        return NULL;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (shape->kernel[i] != 3 || shape->stride[i] != 1 || shape->dilation[i] != 1) {
+            return NULL;
+        }
+    }
+    return &ln_conv_f32_winograd;
+}
