@@ -19,7 +19,6 @@ typedef struct binary_params {
     bool broadcast; /* of those */
     bool suffix;    /* of those: no axis given */
     bool channels;  /* PRelu 1 and 6: a slope of C elements belongs to axis 1 */
-    bool fmod_given;
     int64_t axis;
 } binary_params;
 
@@ -94,8 +93,7 @@ static ln_status build_old_prelu(ln_build *build) {
 static ln_status build_mod(ln_build *build) {
     LN_TRY(build_binary(build));
     binary_params *params = build->node->params;
-    params->fmod_given = ln_attr_bool(build, "fmod", false);
-    params->code = params->fmod_given ? LN_CODE_MOD_TRUNC : LN_CODE_MOD_FLOOR;
+    params->code = ln_attr_bool(build, "fmod", false) ? LN_CODE_MOD_TRUNC : LN_CODE_MOD_FLOOR;
     return ln_build_status(build);
 }
 
@@ -129,7 +127,7 @@ static ln_status place_old(ln_op *op, const binary_params *params, const ln_shap
         return LN_OK;
     }
     if (!params->broadcast) {
-        if (!ln_shape_equal(a, b)) {
+        if (!ln_shape_equal(a, b) && ln_shape_count(b) != 1) {
             return fail_shapes(op, a, b, "without the attribute broadcast they must be equal");
         }
         return LN_OK;
@@ -172,10 +170,6 @@ static ln_status infer_binary_as(ln_op *op, ln_dtype result, bool towards_a) {
 static ln_status infer_arithmetic(ln_op *op) {
     const binary_params *params = op->params;
     const ln_value *a = ln_in(op, 0);
-    if (params->code == LN_CODE_MOD_FLOOR && op->node->opset < 28) {
-        LN_OP_CHECK(op, !ln_dtype_is_float(a->dtype), INVALID_ATTRIBUTE,
-                    "the attribute fmod must be 1 for inputs of type %s", ln_dtype_name(a->dtype));
-    }
     return infer_binary_as(op, a->dtype, params->old || params->code == LN_BINARY_PRELU);
 }
 

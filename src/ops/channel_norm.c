@@ -345,7 +345,8 @@ static ln_status build_mvn(ln_build *build) {
     static const int64_t usual[] = {0, 2, 3};
     mvn_params *params = ln_build_params(build, sizeof(*params));
     if (params != NULL) {
-        params->old = build->opset < 9;
+        params->old = build->opset < 9 &&
+                      (ln_has_attr(build, "across_channels") || ln_has_attr(build, "normalize_variance"));
         params->across_channels = params->old && ln_attr_bool(build, "across_channels", false);
         params->skip_variance = params->old && !ln_attr_bool(build, "normalize_variance", true);
         params->axes = ln_attr_ints(build, "axes", &params->n_axes);

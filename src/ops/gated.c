@@ -4,7 +4,7 @@
  *
  *   SwiGLU           swish(a) * b
  *   BiasGelu         gelu(x + bias)                  com.microsoft
- *   FastGelu         gelu_tanh(x + bias)             com.microsoft, bias optional
+ *   FastGelu         gelu_tanh(x + bias)             com.microsoft, bias optional and of any length
  *   BiasAdd          x + bias + skip                 com.microsoft
  *   BiasSplitGelu    left * gelu(right), x + bias = [left, right]   com.microsoft
  *   ImageScaler      x * scale + bias[channel]       an old experimental operator of the default domain
@@ -117,6 +117,10 @@ static ln_status infer_biased(ln_op *op) {
     const ln_value *bias = ln_in(op, 1);
     const ln_value *skip = ln_in(op, 2);
     ln_shape shape = x->shape;
+    if (params->kind == BIASED_GELU_TANH) {
+        LN_OP_CHECK(op, bias == NULL || ln_value_count(bias) > 0, INVALID_SHAPE, "the bias is empty");
+        return ln_infer_same(op);
+    }
     LN_OP_CHECK(op, shape.rank > 0, INVALID_SHAPE, "the input must have an axis to add the bias to");
     const int64_t width = shape.dims[shape.rank - 1];
     LN_OP_CHECK(op, bias == NULL || ln_value_count(bias) == width, INVALID_SHAPE,
@@ -165,11 +169,21 @@ static void biased_tile(ln_op *op, int64_t row, int64_t column, int64_t n, int64
     ln_store_f32(y->dtype, y->data, row * width + column, n, tile);
 }
 
+/* Elements after which the bias repeats; that of FastGelu may have any length. */
+static int64_t bias_period(const ln_op *op, int64_t count) {
+    const biased_params *params = op->params;
+    const ln_shape *shape = &ln_out(op, 0)->shape;
+    if (params->kind == BIASED_GELU_TANH) {
+        return ln_in(op, 1) != NULL ? ln_value_count(ln_in(op, 1)) : count;
+    }
+    return shape->dims[shape->rank - 1];
+}
+
 static void biased_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;
     const ln_value *y = ln_out(op, 0);
     const int64_t count = ln_value_count(y);
-    const int64_t width = y->shape.dims[y->shape.rank - 1];
+    const int64_t width = bias_period(op, count);
     int64_t begin, end;
     ln_op_range(count, ln_op_tasks(count, GATED_GRAIN), index, &begin, &end);
     while (begin < end) {
@@ -207,7 +221,7 @@ static ln_status infer_scaler(ln_op *op) {
     const ln_shape *shape = &ln_in(op, 0)->shape;
     LN_OP_CHECK(op, shape->rank == 4, INVALID_SHAPE, "the input must have rank 4, it has rank %d",
                 (int)shape->rank);
-    LN_OP_CHECK(op, params->channels == 0 || params->channels == shape->dims[1], INVALID_SHAPE,
+    LN_OP_CHECK(op, params->channels == 0 || params->channels >= shape->dims[1], INVALID_SHAPE,
                 "the attribute bias has %d numbers for %lld channels", params->channels,
                 (long long)shape->dims[1]);
     return ln_infer_same(op);
