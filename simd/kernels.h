@@ -147,4 +147,7 @@ void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *rout
 /* Transposed convolution, any rank. Weights are [in_channels, out_channels / groups, kernel...]. */
 const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *shape);
 
+/* 1 when the relaxed instructions of this build compute what the kernels expect of them, else 0. */
+int ln_kernels_self_check(void);
+
 #endif

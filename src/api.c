@@ -47,7 +47,7 @@ ln_session *ln_session_new(ln_pool *pool) {
     ln_arena_init(&session->texts, &session->context, LN_MEMORY_WORKSPACE);
     ln_text_init(&session->text, &session->context);
     session->pool = pool;
-    session->level = 2;
+    session->options.level = 2;
     session->reader = ln_reader_new(&session->context);
     session->stage = session->reader ? LN_STAGE_LOADING : LN_STAGE_FAILED;
     return session;
@@ -100,7 +100,9 @@ static ln_status loading(ln_session *session, ln_status status) {
 ln_status ln_session_option(ln_session *session, const char *key, double value) {
     if (strcmp(key, "optimize") == 0) {
         LN_CHECK(&session->context, value >= 0 && value <= 2, INVALID_ARGUMENT, "option optimize takes 0, 1 or 2");
-        session->level = (int)value;
+        session->options.level = (int)value;
+    } else if (strcmp(key, "overridable") == 0) {
+        session->options.overridable = value != 0;
     } else if (strcmp(key, "profile") == 0) {
         session->profile = value != 0;
     } else if (strcmp(key, "seed") == 0) {
@@ -177,7 +179,7 @@ ln_status ln_session_compile(ln_session *session) {
     LN_TRY(loading(session, ln_reader_external_check(session->reader)));
     ln_reader_free(session->reader);
     session->reader = NULL;
-    LN_TRY(loading(session, ln_compile(&session->program, &session->context, session->model, session->level)));
+    LN_TRY(loading(session, ln_compile(&session->program, &session->context, session->model, &session->options)));
     LN_TRY(loading(session, make_tables(session)));
     session->stage = LN_STAGE_READY;
     return LN_OK;

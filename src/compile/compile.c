@@ -30,16 +30,27 @@ static ln_status sort_graph(ln_graph *graph, void *argument) {
     return ln_graph_sort(graph);
 }
 
-/* An initializer that is also an input is a default that a feed may replace, from IR version 4 on; before, all
- * initializers had to be listed as inputs and are constants. */
+/* An initializer that is also an input is a default that a feed may replace, from IR version 4 on. Exporters list all their
+ * weights that way without meaning it, so they are constants like all others unless the caller asks. */
 static void separate_defaults(ln_model *model) {
-    for (ln_value_id id = 1; model->ir_version >= 4 && id < model->n_values; ++id) {
+    for (ln_value_id id = 1; id < model->n_values; ++id) {
         ln_value_info *info = ln_info(model, id);
         if (info->is_graph_input && info->constant && info->graph == model->graph) {
             info->fallback = info->constant;
             info->constant = NULL;
         }
     }
+}
+
+/* Inputs that are constants are no inputs. */
+static void drop_constant_inputs(ln_graph *graph) {
+    int32_t kept = 0;
+    for (int32_t i = 0; i < graph->n_inputs; ++i) {
+        if (!ln_info(graph->model, graph->inputs[i])->constant) {
+            graph->inputs[kept++] = graph->inputs[i];
+        }
+    }
+    graph->n_inputs = kept;
 }
 
 typedef struct rewriting {
@@ -71,9 +82,13 @@ static ln_status rewrite_all(ln_program *program, int level) {
     return LN_OK;
 }
 
-static ln_status compile(ln_program *program, int level) {
+static ln_status compile(ln_program *program, const ln_compile_options *options) {
     ln_model *model = program->model;
-    separate_defaults(model);
+    const int level = options->level;
+    if (options->overridable && model->ir_version >= 4) {
+        separate_defaults(model);
+    }
+    drop_constant_inputs(model->graph);
     LN_TRY(ln_inline_functions(model));
     LN_TRY(ln_model_each_graph(model, sort_graph, NULL));
     LN_TRY(ln_resolve(program));
@@ -86,10 +101,11 @@ static ln_status compile(ln_program *program, int level) {
     return ln_pack_weights(program);
 }
 
-ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model, int level) {
+ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model,
+                     const ln_compile_options *options) {
     memset(program, 0, sizeof *program);
     program->context = context;
     program->model = model;
     ln_text_init(&program->warnings, context);
-    return compile(program, level);
+    return compile(program, options);
 }

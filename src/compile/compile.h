@@ -29,9 +29,15 @@ typedef struct ln_program {
     ln_text warnings;       /* sentences, one a line */
 } ln_program;
 
-/* level: 0 as written, 1 folding, 2 all. Fails with the node's name where an operator is unknown, a type does not fit
+typedef struct ln_compile_options {
+    int level;        /* 0 as written, 1 folding, 2 all */
+    bool overridable; /* initializers that are also inputs may be fed (IR version 4 and newer) */
+} ln_compile_options;
+
+/* Fails with the node's name where an operator is unknown, a type does not fit
  * or an attribute is wrong. `program` may be freed in either case. */
-ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model, int level);
+ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model,
+                     const ln_compile_options *options);
 void ln_program_free(ln_program *program);
 
 /* Phases, each in a file of its own. */

@@ -183,21 +183,6 @@ static ln_status build_initializers(ln_builder *builder, ln_graph_task *task, co
     return LN_OK;
 }
 
-/* Before IR version 4 every initializer had to be listed as an input, and none could be overridden: those
- * are constants and no inputs. */
-static void drop_constant_inputs(const ln_model *model, ln_graph *graph) {
-    int32_t kept = 0;
-    if (model->ir_version >= 4) {
-        return;
-    }
-    for (int32_t i = 0; i < graph->n_inputs; i++) {
-        if (ln_info(model, graph->inputs[i])->constant == NULL) {
-            graph->inputs[kept++] = graph->inputs[i];
-        }
-    }
-    graph->n_inputs = kept;
-}
-
 /* ---- Nodes ---- */
 
 static int32_t node_opset(const ln_graph_task *task, const char *domain) {
@@ -342,7 +327,6 @@ static ln_status build_graph(ln_builder *builder, ln_graph_task *task) {
     }
     LN_TRY(declare_inputs(builder, task, &from));
     LN_TRY(build_initializers(builder, task, &from));
-    drop_constant_inputs(builder->model, task->graph);
     LN_TRY(declare_node_outputs(builder, task, &from));
     for (size_t i = 0; i < from.n_value_infos; i++) {
         LN_TRY(build_declared_type(builder, task, from.value_infos[i]));

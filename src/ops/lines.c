@@ -61,11 +61,3 @@ void ln_line_store_f64(ln_value *value, const ln_lines *lines, int64_t first, co
         ln_store_f64(value->dtype, value->data, first + i * lines->inner, 1, &line[i]);
     }
 }
-
-ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result) {
-    *result = ln_shape_axis(axis, rank);
-    LN_OP_CHECK(op, *result >= 0, INVALID_ATTRIBUTE,
-                "axis %lld is out of range for rank %d: expected %d to %d", (long long)axis, rank, -rank,
-                rank - 1);
-    return LN_OK;
-}

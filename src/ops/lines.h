@@ -37,7 +37,4 @@ void ln_unit_range(int64_t units, int64_t tasks, int64_t task, int64_t *begin, i
 void ln_line_load_f64(const ln_value *value, const ln_lines *lines, int64_t first, double *line);
 void ln_line_store_f64(ln_value *value, const ln_lines *lines, int64_t first, const double *line);
 
-/* Infer: the axis attribute as 0..rank-1; INVALID_ATTRIBUTE with the range otherwise. */
-ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result);
-
 #endif

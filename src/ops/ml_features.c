@@ -168,8 +168,10 @@ static ln_status run_imputer(ln_op *op) {
 
 /* Normalizer ----------------------------------------------------------------------------------------------------- */
 
+enum { NORM_MAX, NORM_L1, NORM_L2 }; /* positions among the choices of the attribute */
+
 typedef struct normalizer_params {
-    enum { NORM_MAX, NORM_L1, NORM_L2 } norm;
+    int norm;
 } normalizer_params;
 
 static ln_status build_normalizer(ln_build *build) {

@@ -391,13 +391,6 @@ void ln_axes_attr(ln_build *build, ln_axes *axes, const char *name) {
     }
 }
 
-ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result) {
-    *result = ln_shape_axis(axis, rank);
-    LN_OP_CHECK(op, *result >= 0, INVALID_ATTRIBUTE, "axis %lld is out of range for rank %d", (long long)axis,
-                rank);
-    return LN_OK;
-}
-
 ln_status ln_axes_read(ln_op *op, const ln_axes *axes, int rank, int *list, int *count, bool *present) {
     int64_t values[LN_MAX_RANK];
     const int64_t *from = axes->values;

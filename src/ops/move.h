@@ -143,8 +143,6 @@ typedef struct ln_axes {
 void ln_axes_attr(ln_build *build, ln_axes *axes, const char *name);
 /* Infer: reads the axes, maps negative ones and checks range and repetition. *present says whether there are any. */
 ln_status ln_axes_read(ln_op *op, const ln_axes *axes, int rank, int *list, int *count, bool *present);
-/* Build: maps one axis attribute; infer: INVALID_ATTRIBUTE when out of range. */
-ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result);
 
 /* Copies input 0 to output 0 as it is, whatever its kind: run of the rows that alias. */
 ln_status ln_run_copy(ln_op *op);

@@ -37,6 +37,14 @@ ln_status ln_op_ints(ln_op *op, int index, int64_t *values, int capacity, int *c
     return LN_OK;
 }
 
+ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result) {
+    *result = ln_shape_axis(axis, rank);
+    LN_OP_CHECK(op, *result >= 0, INVALID_ATTRIBUTE,
+                "axis %lld is out of range for rank %d: expected %d to %d", (long long)axis, rank, -rank,
+                rank - 1);
+    return LN_OK;
+}
+
 /* The one element of a scalar-like input; LN_OK with *value NULL when the input is absent. */
 static ln_status single(ln_op *op, int index, const ln_value **value) {
     *value = NULL;

@@ -9,5 +9,7 @@ const char *ln_describe(ln_session *session);
 const char *ln_inspect(ln_session *session);
 const char *ln_describe_profile(ln_session *session);
 const char *ln_describe_memory(ln_session *session);
+/* Appends the operators of this build: rows with versions, signatures and types, and the newest operator sets. */
+void ln_catalogue(ln_text *text);
 
 #endif

@@ -28,7 +28,7 @@ static ln_status check_shape(ln_session *session, const ln_value_info *info, con
 static ln_status check_feed(ln_session *session, int index, ln_dtype dtype, const ln_shape *shape) {
     const ln_value_info *info = input_info(session, index);
     const ln_kind kind = info->type.kind;
-    LN_CHECK(&session->context, !info->constant, INVALID_FEED, "input '%s' is a constant of the model", info->name);
+    LN_CHECK(&session->context, !info->constant, INVALID_FEED, "input '%s' is a constant of the model; the option overridable lets a feed replace it", info->name);
     LN_CHECK(&session->context, kind == LN_KIND_TENSOR || kind == LN_KIND_OPTIONAL || kind == LN_KIND_NONE, INVALID_FEED,
              "input '%s' is not a tensor", info->name);
     LN_CHECK(&session->context, kind != LN_KIND_TENSOR || info->type.dtype == LN_UNDEFINED || info->type.dtype == dtype,
@@ -90,10 +90,7 @@ ln_status ln_feed_value(ln_session *session, int index, ln_value *value) {
 ln_status ln_feed_bind(ln_session *session) {
     const ln_graph *graph = session->model->graph;
     for (int32_t i = 0; i < graph->n_inputs; ++i) {
-        ln_value_info *info = ln_info(session->model, graph->inputs[i]);
-        if (info->constant) {
-            continue;
-        }
+        const ln_value_info *info = ln_info(session->model, graph->inputs[i]);
         LN_CHECK(&session->context, session->fed[i] || info->fallback || info->type.kind == LN_KIND_OPTIONAL,
                  INVALID_FEED, "input '%s' was not fed", info->name);
         if (!session->fed[i] && !info->fallback) {

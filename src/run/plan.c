@@ -239,6 +239,11 @@ static void read_inputs(const ln_step *step, int32_t index) {
     }
 }
 
+/* The value to read for a local: of one that the run makes, the header that the run fills. */
+static ln_value *made_by_run(ln_local *local) {
+    return local->source == LN_SOURCE_DYNAMIC ? &local->root->value : &local->value;
+}
+
 /* A step whose op has inputs and outputs bound; *blocked says that an input's shape is not known in this plan. */
 static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **out, bool *blocked) {
     ln_plan *plan = planner->plan;
@@ -254,7 +259,7 @@ static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **o
             ln_local *local = NULL;
             LN_TRY(ln_planner_value(planner, node->inputs[i], &local));
             *blocked = *blocked || (local->source == LN_SOURCE_DYNAMIC && !tolerant);
-            inputs[i] = &local->value;
+            inputs[i] = made_by_run(local);
         }
     }
     if (*blocked) {
@@ -327,11 +332,21 @@ static bool aliases(const ln_step *step) {
            (step->op.n_outputs == 1 || !step->op.outputs[1]);
 }
 
+/* Collections hold other values by reference and stay with the run. */
+static bool makes_collection(const ln_step *step) {
+    for (int i = 0; i < step->op.n_outputs; ++i) {
+        if (step->op.outputs[i] && step->op.outputs[i]->kind != LN_KIND_TENSOR) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Runs a node while planning when all that it reads is known. *done when it did. */
 static ln_status try_fold(ln_planner *planner, ln_step *step, bool *done) {
     const uint32_t flags = step->op.node->row->flags;
     *done = false;
-    if ((flags & LN_OP_RANDOM) || !((flags & LN_OP_SHAPE_ONLY) || all_inputs_known(step))) {
+    if ((flags & LN_OP_RANDOM) || makes_collection(step) || !((flags & LN_OP_SHAPE_ONLY) || all_inputs_known(step))) {
         return LN_OK;
     }
     const ln_status status = ln_evaluate(&step->op, KNOWN_BYTES);
@@ -703,7 +718,7 @@ ln_status ln_plan_enter(ln_session *session, ln_plan *plan) {
         plan->rebound[i]->value.owner = plan->rebound[i]->root->value.owner;
     }
     for (int32_t i = 0; i < plan->n_exports; ++i) {
-        session->slots[plan->exports[i]->id] = &plan->exports[i]->value;
+        session->slots[plan->exports[i]->id] = made_by_run(plan->exports[i]);
     }
     return LN_OK;
 }

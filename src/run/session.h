@@ -31,7 +31,7 @@ struct ln_session {
     struct ln_reader *reader;
     ln_model *model;
     ln_program program;
-    int level;              /* optimisation level, 0 to 2 */
+    ln_compile_options options;
     bool profile;
     uint64_t seed;
 
