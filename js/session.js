@@ -312,20 +312,11 @@ export class InferenceSession {
   }
 
   /** @param {Request} request */
-  #begin({ feeds, targets }) {
-    const call = this.#runtime.call.bind(this.#runtime);
+  #begin({ feeds }) {
     this.#generation++;
     this.#times = this.#isProfiling ? [] : undefined;
-    this.#expectOk(call('ln_run_begin', this.#session));
+    this.#expectOk(this.#runtime.call('ln_run_begin', this.#session));
     for (const [index, value] of feeds) this.#values.feed(index, value, this.#inputs[index]);
-    if (targets.every((target) => target !== undefined)) return;
-    const bytes = this.#runtime.allocate((targets.length + 7) >> 3);
-    const mask = this.#runtime.view(Uint8Array);
-    mask.fill(0, bytes, bytes + ((targets.length + 7) >> 3));
-    targets.forEach((target, i) => target !== undefined && (mask[bytes + (i >> 3)] |= 1 << (i & 7)));
-    const status = call('ln_run_want', this.#session, bytes);
-    this.#runtime.free(bytes);
-    this.#expectOk(status);
   }
 
   /** Computes for a few milliseconds; true when the run is done. */

@@ -160,25 +160,39 @@ const ATTRIBUTE = {
   strings: (message, value) => value.reduce((each, item) => each.string(9, item), message).varint(20, 8),
 };
 
-/** TensorProto of a tensor; its name is optional. */
-export function tensorProto({ type, dims, data }, name = '') {
+/** TensorProto of a tensor; its name is optional. `external` is { location, offset, length } in place of data. */
+export function tensorProto({ type, dims, data, external }, name = '') {
   const message = new Message();
   for (const dim of dims) message.varint(1, dim);
   message.varint(2, TYPES.indexOf(type));
-  if (type === 'string') for (const item of data) message.string(6, item);
+  if (external) {
+    for (const [key, value] of Object.entries(external)) message.message(13, new Message().string(1, key).string(2, String(value)));
+    message.varint(14, 1);
+  } else if (type === 'string') for (const item of data) message.string(6, item);
   else message.bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   return name ? message.string(8, name) : message;
 }
 
-/** ValueInfoProto of a tensor; dims may be numbers, names or undefined for an unknown rank. */
-export function valueInfo({ name, type, dims }) {
+/** ValueInfoProto. */
+export function valueInfo({ name, ...type }) {
+  return new Message().string(1, name).message(2, typeProto(type));
+}
+
+/**
+ * TypeProto of a tensor, whose dims may be numbers, names or undefined for an unknown rank; or with `kind` 'sequence',
+ * 'optional' or 'map', of what holds `element` (and `key`).
+ */
+function typeProto({ kind = 'tensor', type, dims, element, key }) {
+  const number = Number(Object.keys(KINDS).find((each) => KINDS[each] === kind));
+  if (kind === 'map') return new Message().message(number, new Message().varint(1, TYPES.indexOf(key)).message(2, typeProto(element)));
+  if (kind !== 'tensor') return new Message().message(number, new Message().message(1, typeProto(element)));
   const tensor = new Message().varint(1, TYPES.indexOf(type));
   if (dims) {
     const shape = new Message();
     for (const dim of dims) shape.message(1, typeof dim === 'number' ? new Message().varint(1, dim) : new Message().string(2, dim));
     tensor.message(2, shape);
   }
-  return new Message().string(1, name).message(2, new Message().message(1, tensor));
+  return new Message().message(1, tensor);
 }
 
 /** NodeProto. Attributes are { name, type, data }. */
