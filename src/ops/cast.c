@@ -145,14 +145,56 @@ static void cast_task(ln_op *op, int64_t index, void *scratch) {
 
 /* Strings --------------------------------------------------------------------------------------------------- */
 
-static size_t write_float(char *buffer, size_t bytes, double value) {
+/* Takes a decimal number apart: its digits without zeros around them, and the power of ten of the first. */
+static int split_number(const char *text, char *digits, int *power) {
+    int count = 0;
+    int before_point = 0;
+    bool point = false;
+    *power = 0;
+    for (; *text != 0 && *text != 'e'; text++) {
+        point = point || *text == '.';
+        if (*text < '0' || *text > '9') {
+            continue;
+        }
+        if (count > 0 || *text != '0') {
+            digits[count++] = *text;
+            before_point += !point;
+        } else {
+            before_point -= point;
+        }
+    }
+    if (*text == 'e') {
+        double exponent = 0;
+        ln_parse_number(text + 1, strlen(text + 1), &exponent);
+        before_point += (int)exponent;
+    }
+    while (count > 1 && digits[count - 1] == '0') {
+        count--;
+    }
+    *power = before_point - 1;
+    return count;
+}
+
+/* Plain where the power of ten is small, else with an exponent of two digits or more: the form of C's %g. */
+static size_t write_float(char *buffer, size_t bytes, double value, int most_plain) {
     if (value != value) {
         return ln_format(buffer, bytes, "NaN");
     }
     if (value - value != 0) {
         return ln_format(buffer, bytes, "%s", value > 0 ? "INF" : "-INF");
     }
-    return ln_format_number(buffer, bytes, value);
+    char text[48];
+    char digits[48];
+    int power;
+    const size_t length = ln_format_number(text, sizeof(text), value);
+    const int count = split_number(text, digits, &power);
+    if (value == 0 || (power >= -5 && power < most_plain && memchr(text, 'e', length) == NULL)) {
+        return ln_format(buffer, bytes, "%s", text);
+    }
+    const int size = power < 0 ? -power : power;
+    return ln_format(buffer, bytes, "%s%c%s%.*se%c%s%d", value < 0 ? "-" : "", digits[0],
+                     count > 1 ? "." : "", count - 1, digits + 1, power < 0 ? '-' : '+', size < 10 ? "0" : "",
+                     size);
 }
 
 static ln_status write_strings(ln_op *op, const ln_value *x, ln_value *y) {
@@ -164,7 +206,7 @@ static ln_status write_strings(ln_op *op, const ln_value *x, ln_value *y) {
         if (ln_dtype_is_float(x->dtype)) {
             double value;
             ln_load_f64(x->dtype, x->data, i, 1, &value);
-            length = write_float(buffer, sizeof(buffer), value);
+            length = write_float(buffer, sizeof(buffer), value, x->dtype == LN_DOUBLE ? 17 : 8);
         } else {
             int64_t value;
             ln_load_i64(x->dtype, x->data, i, 1, &value);
