@@ -19,6 +19,7 @@ typedef struct encoder_map {
 typedef struct encoder_params {
     encoder_map maps[2];
     int count;
+    bool nan_is_unknown; /* before version 4, a NaN matches no key */
 } encoder_params;
 
 /* The first list attribute that is there: name_strings, name_int64s, name_floats or name_tensor. */
@@ -103,6 +104,7 @@ static ln_status build_encoder(ln_build *build) {
     LN_TRY(read_list(build, key_names, &keys));
     LN_TRY(read_list(build, value_names, &values));
     build->node->output_dtype = values.dtype;
+    params->nan_is_unknown = build->opset < 4;
     return add_map(build, params, &keys, &values);
 }
 
@@ -170,6 +172,7 @@ static size_t element_bytes(ln_dtype dtype) {
 }
 
 static ln_status run_encoder(ln_op *op) {
+    const encoder_params *params = op->params;
     const encoder_map *map;
     LN_TRY(pick_map(op, &map));
     const ln_value *x = ln_in(op, 0);
@@ -179,7 +182,8 @@ static ln_status run_encoder(ln_op *op) {
     for (int64_t i = 0; i < count; i++) {
         ln_key key;
         ln_key_load(&map->keys, x, i, &key);
-        const int32_t place = ln_key_index_find(&map->keys, &key);
+        const bool unknown = params->nan_is_unknown && map->keys.kind == LN_KEY_FLOAT && key.f != key.f;
+        const int32_t place = unknown ? -1 : ln_key_index_find(&map->keys, &key);
         const uint8_t *from =
             place < 0 ? map->fallback.data : (const uint8_t *)map->values.data + (size_t)place * width;
         memcpy((uint8_t *)y->data + (size_t)i * width, from, width);

@@ -170,8 +170,9 @@ static void tree_row(ln_op *op, int64_t row, int64_t columns, double *memory) {
             ln_labels_store(&params->labels, ln_out(op, 0), row, label);
         }
     } else {
+        /* Of several targets, one that no leaf has stays 0, as in other runtimes. */
         for (int32_t t = 0; t < forest->n_base; t++) {
-            scores[t] += forest->base[t];
+            scores[t] += seen[t] || forest->n_targets == 1 ? forest->base[t] : 0;
         }
         ln_transform_scores(params->transform, scores, forest->n_targets);
     }
