@@ -23,7 +23,7 @@ export function compare(actual, expected, tolerance, place = 'output') {
       if (actual.length !== expected.length) return { reason: `${place}: expected ${expected.length} items, got ${actual.length}`, error: Infinity };
       return worst(expected.map((item, i) => compare(actual[i], item, tolerance, `${place}[${i}]`)));
     case 'map':
-      if (String([...actual.keys()]) !== String([...expected.keys()])) return { reason: `${place}: other keys`, error: Infinity };
+      if (String([...actual.keys()].sort()) !== String([...expected.keys()].sort())) return { reason: `${place}: other keys`, error: Infinity };
       return worst([...expected].map(([key, item]) => compare(actual.get(key), item, tolerance, `${place}[${key}]`)));
     default:
       return compareNumbers([actual], [expected], tolerance, place);

@@ -96,8 +96,10 @@ export function readMap(bytes) {
     else if (field === 4) keys.push(string(value));
     else if (field === 5) values = readSequence(value);
   }
+  // The values are one tensor with an element per key, or an item per key: a number when it is a scalar.
   const [only] = values;
-  const items = values.length === 1 && keys.length !== 1 ? Array.from(only.data) : values;
+  const isOne = values.length === 1 && only?.data?.length === keys.length;
+  const items = isOne ? Array.from(only.data) : values.map((item) => (item?.dims?.length === 0 ? item.data[0] : item));
   return new Map(keys.map((key, i) => [key, items[i]]));
 }
 
