@@ -168,6 +168,18 @@ static ln_status build_cast_map(ln_build *build) {
     return ln_build_status(build);
 }
 
+/* Six decimals, as C's %f gives; numbers too large for that are written as they are. */
+static size_t format_fixed(char *buffer, size_t bytes, double number) {
+    const double size = number < 0 ? -number : number;
+    if (!(size < 9e12)) {
+        return ln_format_number(buffer, bytes, number);
+    }
+    const long long millionths = (long long)(size * 1e6 + 0.5);
+    char decimals[16];
+    ln_format(decimals, sizeof(decimals), "%lld", 1000000 + millionths % 1000000);
+    return ln_format(buffer, bytes, "%s%lld.%s", number < 0 ? "-" : "", millionths / 1000000, decimals + 1);
+}
+
 static ln_status cast_element(ln_op *op, const ln_value *values, int64_t from, ln_value *y, int64_t to) {
     if (values->dtype == LN_STRING) {
         const ln_string text = ((const ln_string *)values->data)[from];
@@ -188,7 +200,7 @@ static ln_status cast_element(ln_op *op, const ln_value *values, int64_t from, l
         return LN_OK;
     }
     char buffer[40];
-    const size_t length = ln_format_number(buffer, sizeof(buffer), number);
+    const size_t length = format_fixed(buffer, sizeof(buffer), number);
     const char *text = ln_arena_text(op->texts, buffer, length);
     ((ln_string *)y->data)[to] = (ln_string){text, length};
     return text == NULL ? LN_OUT_OF_MEMORY : LN_OK;
