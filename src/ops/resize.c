@@ -130,6 +130,7 @@ static ln_status apply_scales(ln_op *op, ln_resize_rule *rules, const int *axes,
                     "scale %d is %g, expected a positive number", i, scales[i]);
         rule->scale = scales[i];
         rule->single = true;
+        rule->wanted = scales[i] * (double)rule->in;
         const double part =
             rule->coordinates == LN_COORDINATES_TF_CROP_AND_RESIZE ? rule->end - rule->start : 1;
         const float length = (float)rule->in * (float)part * (float)scales[i];
@@ -148,12 +149,14 @@ static ln_status apply_sizes(ln_op *op, ln_resize_rule *rules, const int *axes, 
         ln_resize_rule *rule = &rules[axes[i]];
         LN_OP_CHECK(op, sizes[i] >= 0 && sizes[i] < 0x1p31, INVALID_VALUE, "size %d is %g", i, sizes[i]);
         rule->out = (int64_t)sizes[i];
+        rule->wanted = sizes[i];
         rule->scale = rule->in > 0 ? sizes[i] / (double)rule->in : 1;
         common = params->not_larger ? fmin(common, rule->scale) : fmax(common, rule->scale);
     }
     for (int i = 0; i < count && (params->not_larger || params->not_smaller); i++) {
         ln_resize_rule *rule = &rules[axes[i]];
         rule->scale = common;
+        rule->wanted = common * (double)rule->in;
         rule->out = (int64_t)floor(common * (double)rule->in + 0.5);
     }
     return LN_OK;
@@ -170,6 +173,7 @@ static ln_status read_rules(ln_op *op, ln_resize_rule *rules) {
         axes[i] = has_axes ? axes[i] : i;
         rules[i] = params->rule;
         rules[i].in = rules[i].out = shape->dims[i];
+        rules[i].wanted = (double)shape->dims[i];
         LN_OP_CHECK(op, shape->dims[i] <= INT32_MAX, LIMIT_EXCEEDED, "axis %d is too long", i);
     }
     n_axes = has_axes ? n_axes : shape->rank;
@@ -323,9 +327,8 @@ static ln_status run_resize(ln_op *op) {
 
 /* Rows -------------------------------------------------------------------------------------------------- */
 
-#define PAIR(a, b) a, b
 #define RESIZE(since, until, signature, types)                                                               \
-    {"Resize",     "",           since,      until, signature, {PAIR(types, LN_T_FLOAT)},                    \
+    {"Resize",     "",           since,      until, signature, {types, LN_T_FLOAT, LN_T_INDEX},              \
      build_resize, infer_resize, run_resize, NULL,  0,         NULL}
 #define UPSAMPLE(since, until, signature, types)                                                             \
     {"Upsample",     "",           since,      until, signature, {types},                                    \
@@ -333,10 +336,10 @@ static ln_status run_resize(ln_op *op) {
 
 static const ln_op_row rows[] = {
     RESIZE(10, 10, "Af>A", LN_T_ALL),
-    RESIZE(11, 12, "AB?f?l?>A", LN_T_ALL),
-    RESIZE(13, 17, "AB?f?l?>A", LN_T_ALL_BF),
-    RESIZE(18, 18, "AB?f?l?>A", LN_T_ALL_BF),
-    RESIZE(19, LN_OPEN, "AB?f?l?>A", LN_T_ALL_BF),
+    RESIZE(11, 12, "AB?f?C?>A", LN_T_ALL),
+    RESIZE(13, 17, "AB?f?C?>A", LN_T_ALL_BF),
+    RESIZE(18, 18, "AB?f?C?>A", LN_T_ALL_BF),
+    RESIZE(19, LN_OPEN, "AB?f?C?>A", LN_T_ALL_BF),
     UPSAMPLE(1, 6, "A>A", LN_T_FLOAT | LN_T_INDEX | LN_BIT(LN_BOOL)),
     UPSAMPLE(7, 8, "A>A", LN_T_ALL),
     UPSAMPLE(9, 9, "Af>A", LN_T_ALL),

@@ -25,23 +25,22 @@ static double half_pixel(const ln_resize_rule *rule, int64_t i, bool minus_half)
 double ln_resize_coordinate(const ln_resize_rule *rule, int64_t i) {
     const double x = (double)i;
     const double last_in = (double)(rule->in - 1);
-    const double last_out = (double)(rule->out - 1);
+    const double last_out = rule->wanted - 1;
     switch (rule->coordinates) {
     case LN_COORDINATES_HALF_PIXEL_SYMMETRIC: {
-        const double wanted = rule->scale * (double)rule->in;
-        const double offset = (double)rule->in / 2 * (1 - (double)rule->out / wanted);
+        const double offset = (double)rule->in / 2 * (1 - (double)rule->out / rule->wanted);
         return offset + (x + 0.5) / rule->scale - 0.5;
     }
     case LN_COORDINATES_PYTORCH_HALF_PIXEL:
         return rule->out > 1 ? half_pixel(rule, i, true) : 0;
     case LN_COORDINATES_ALIGN_CORNERS:
-        return rule->out > 1 ? x * last_in / last_out : 0;
+        return last_out != 0 ? x * last_in / last_out : 0;
     case LN_COORDINATES_ASYMMETRIC:
         return rule->single ? (double)((float)i / (float)rule->scale) : x / rule->scale;
     case LN_COORDINATES_TF_HALF_PIXEL_FOR_NN:
         return half_pixel(rule, i, false);
     case LN_COORDINATES_TF_CROP_AND_RESIZE:
-        return rule->out > 1 ? rule->start * last_in + x * (rule->end - rule->start) * last_in / last_out
+        return last_out != 0 ? rule->start * last_in + x * (rule->end - rule->start) * last_in / last_out
                              : (rule->start + rule->end) / 2 * last_in;
     default:
         return half_pixel(rule, i, true);

@@ -37,6 +37,7 @@ typedef struct ln_resize_rule {
         single; /* the scale was given as a float32: coordinates are computed in float32, as exporters expect */
     double cubic_a;
     double scale, start, end; /* start and end: the region of interest */
+    double wanted;            /* the output's length before it became a whole number */
     int64_t in, out;
 } ln_resize_rule;
 
