@@ -293,10 +293,12 @@ static ln_status run_size(ln_op *op) {
 
 /* Rows -------------------------------------------------------------------------------------------------- */
 
+#define PAIR(a, b) a, b
 #define ROW(name, since, until, signature, types, build, infer, run, flags)                                  \
     {name, "", since, until, signature, {types}, build, infer, run, NULL, flags, NULL}
 #define RESHAPE(since, until, signature, types)                                                              \
-    ROW("Reshape", since, until, signature, types, build_reshape, infer_reshape, ln_run_copy, LN_OP_ALIAS)
+    ROW("Reshape", since, until, signature, PAIR(types, LN_T_INDEX), build_reshape, infer_reshape,           \
+        ln_run_copy, LN_OP_ALIAS)
 #define FLATTEN(since, until, types)                                                                         \
     ROW("Flatten", since, until, "A>A", types, build_flatten, infer_flatten, ln_run_copy, LN_OP_ALIAS)
 #define SQUEEZE(since, until, signature, types)                                                              \
@@ -316,14 +318,14 @@ static ln_status run_size(ln_op *op) {
 
 static const ln_op_row rows[] = {
     RESHAPE(1, 4, "A>A", LN_T_FLOAT),
-    RESHAPE(5, 12, "Al>A", LN_T_ALL),
-    RESHAPE(13, 13, "Al>A", LN_T_ALL_BF),
-    RESHAPE(14, 18, "Al>A", LN_T_ALL_BF),
-    RESHAPE(19, 20, "Al>A", LN_T_ALL_IR9),
-    RESHAPE(21, 22, "Al>A", LN_T_ALL_IR10),
-    RESHAPE(23, 23, "Al>A", LN_T_ALL_IR11),
-    RESHAPE(24, 24, "Al>A", LN_T_ALL_IR12),
-    RESHAPE(25, LN_OPEN, "Al>A", LN_T_ALL_IR13),
+    RESHAPE(5, 12, "AB>A", LN_T_ALL),
+    RESHAPE(13, 13, "AB>A", LN_T_ALL_BF),
+    RESHAPE(14, 18, "AB>A", LN_T_ALL_BF),
+    RESHAPE(19, 20, "AB>A", LN_T_ALL_IR9),
+    RESHAPE(21, 22, "AB>A", LN_T_ALL_IR10),
+    RESHAPE(23, 23, "AB>A", LN_T_ALL_IR11),
+    RESHAPE(24, 24, "AB>A", LN_T_ALL_IR12),
+    RESHAPE(25, LN_OPEN, "AB>A", LN_T_ALL_IR13),
     FLATTEN(1, 8, LN_T_FLOAT),
     FLATTEN(9, 10, LN_T_ALL),
     FLATTEN(11, 12, LN_T_ALL),

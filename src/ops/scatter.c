@@ -20,10 +20,6 @@ static ln_status build_scatter(ln_build *build) {
     if (params) {
         params->axis = ln_attr_int(build, "axis", 0);
         params->reduction = (enum reduction)ln_attr_choice(build, "reduction", names, REDUCE_NONE);
-        if (params->reduction >= REDUCE_MAX && build->opset < 18) {
-            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "reduction '%s' needs operator-set version 18",
-                                 names[params->reduction]);
-        }
     }
     return ln_build_status(build);
 }
