@@ -131,9 +131,7 @@ static ln_status apply_scales(ln_op *op, ln_resize_rule *rules, const int *axes,
         rule->scale = scales[i];
         rule->single = true;
         rule->wanted = scales[i] * (double)rule->in;
-        const double part =
-            rule->coordinates == LN_COORDINATES_TF_CROP_AND_RESIZE ? rule->end - rule->start : 1;
-        const float length = (float)rule->in * (float)part * (float)scales[i];
+        const float length = (float)rule->in * (float)scales[i];
         LN_OP_CHECK(op, length < 0x1p31F, LIMIT_EXCEEDED, "axis %d becomes too long", axes[i]);
         rule->out = length > 0 ? (int64_t)length : 0;
     }
