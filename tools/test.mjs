@@ -38,7 +38,10 @@ const readers = {
 };
 
 const ctest = (preset, ...options) => [tool('ctest'), '--test-dir', join(buildDir, preset), '--output-on-failure', '-j', String(availableParallelism()), ...options];
-const nodeTest = (node, ...folders) => [node, '--test', '--test-concurrency=1', ...folders.flatMap(testFiles)];
+const nodeTest = (node, ...folders) => {
+  const files = folders.flatMap(testFiles);
+  return files.length ? [node, '--test', '--test-concurrency=1', ...files] : null;
+};
 
 // Each suite: what builds it first, its command (null: nothing to run here), how its counts are read, whether the gate runs it.
 const suites = [
