@@ -206,10 +206,10 @@ static void sample_task(ln_op *op, int64_t index, void *scratch) {
             const int64_t first = (batch * channels + c) * local->plane;
             const int64_t to = (batch * channels + c) * local->positions + position % local->positions;
             if (params->mode == SAMPLE_NEAREST) {
-                const unsigned char *from =
-                    (const unsigned char *)image->data + (size_t)(first + table.offset[0]) * width;
+                const bool outside = table.offset[0] < 0;
+                const size_t from = outside ? 0 : (size_t)(first + table.offset[0]) * width;
                 ln_copy_block((unsigned char *)output->data + (size_t)to * width,
-                              table.offset[0] < 0 ? zero : from, width);
+                              outside ? zero : (const unsigned char *)image->data + from, width);
             } else if (image->dtype == LN_FLOAT) {
                 ((float *)output->data)[to] = (float)sum_taps(&table, LN_FLOAT, image->data, first);
             } else {
