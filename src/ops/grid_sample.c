@@ -106,7 +106,8 @@ static int axis_taps(const sample_params *params, double coordinate, int64_t n, 
     double x = params->align_corners ? (coordinate + 1) / 2 * (size - 1) : ((coordinate + 1) * size - 1) / 2;
     x = x >= -1e15 && x <= 1e15 ? x : -1e15; /* a NaN too */
     x = params->mode == SAMPLE_NEAREST ? rint(x) : x;
-    if (x < low || x > high) {
+    if (params->mode != SAMPLE_CUBIC &&
+        (x < low || x > high)) { /* cubic moves its taps one by one, as PyTorch does */
         if (params->padding == PADDING_BORDER) {
             x = x < 0 ? 0 : x > size - 1 ? size - 1 : x;
         } else if (params->padding == PADDING_REFLECTION) {
