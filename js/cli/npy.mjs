@@ -26,7 +26,7 @@ export function readNpy(file) {
   if (order === '>') throw new Error('a big-endian .npy file');
   if (/'fortran_order':\s*True/.test(header)) throw new Error('an .npy file in Fortran order: save it with numpy.ascontiguousarray');
   const dims = shape.split(',').map((each) => each.trim()).filter(Boolean).map(Number);
-  return { type, dims, bytes: file.slice(end) };
+  return { type, dims, bytes: new Uint8Array(file.subarray(end)) };
 }
 
 /**

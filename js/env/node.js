@@ -36,12 +36,14 @@ export const platform = {
   },
 
   startWorker(kind, onMessage, onDeath) {
-    const worker = new Worker(new URL('./node-worker.js', import.meta.url), { workerData: kind });
-    // A script ends by itself when only idle workers are left.
-    worker.unref();
+    // The flag of a script given as text would be taken over, and means nothing to a file.
+    const execArgv = process.execArgv.some((each) => each.startsWith('--input-type')) ? { execArgv: [] } : {};
+    const worker = new Worker(new URL('./node-worker.js', import.meta.url), { workerData: kind, ...execArgv });
     worker.on('message', onMessage);
     worker.on('error', (error) => onDeath(error.message));
     worker.on('exit', (code) => onDeath(`it ended with exit code ${code}`));
+    // A script ends by itself when only idle workers are left. Listening has made the worker count again.
+    worker.unref();
     return {
       post: (message, transfer = []) => worker.postMessage(message, transfer),
       stop: () => void worker.terminate(),
