@@ -44,7 +44,7 @@ size_t ln_utf8_put(uint32_t character, char *to) {
         to[i] = (char)(0x80 | (character & 0x3F));
         character >>= 6;
     }
-    to[0] = (char)((0xF00 >> more & 0xFF) | character);
+    to[0] = (char)((0xFF00 >> (more + 1) & 0xFF) | character);
     return more + 1;
 }
 
