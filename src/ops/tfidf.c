@@ -25,9 +25,8 @@ typedef struct tfidf_params {
     const ln_string *strings;
     const int64_t *coordinates; /* of each n-gram in the output */
     const float *weights;       /* by coordinate, or NULL */
-    int64_t n_weights;
-    int64_t width;    /* of the output */
-    gram_list *lists; /* [longest + 1] by length */
+    int64_t width;              /* of the output */
+    gram_list *lists;           /* [longest + 1] by length */
 } tfidf_params;
 
 /* Sorting and searching ---------------------------------------------------------------------------------- */
@@ -140,14 +139,27 @@ static void read_list(ln_build *build, tfidf_params *params, int64_t length, int
     list->order = order;
 }
 
+/* Puts the weight of each n-gram where its count will be. */
+static ln_status sort_weights(ln_build *build, tfidf_params *params, const float *weights, int n) {
+    float *sorted = ln_arena_array(build->arena, (size_t)params->width, sizeof(*sorted));
+    if (!sorted) {
+        build->status = LN_OUT_OF_MEMORY;
+        return build->status;
+    }
+    for (int i = 0; i < n; i++) {
+        sorted[params->coordinates[i]] = weights[i];
+    }
+    params->weights = sorted;
+    return ln_build_status(build);
+}
+
 static ln_status read_pool(ln_build *build, tfidf_params *params) {
     int n_numbers, n_strings, n_starts, n_coordinates, n_weights;
     params->numbers = ln_attr_ints(build, "pool_int64s", &n_numbers);
     params->strings = ln_attr_strings(build, "pool_strings", &n_strings);
     const int64_t *starts = ln_attr_ints(build, "ngram_counts", &n_starts);
     params->coordinates = ln_attr_ints(build, "ngram_indexes", &n_coordinates);
-    params->weights = ln_attr_floats(build, "weights", &n_weights);
-    params->n_weights = n_weights;
+    const float *weights = ln_attr_floats(build, "weights", &n_weights);
     LN_TRY(ln_build_status(build));
     if ((params->numbers != NULL) == (params->strings != NULL)) {
         return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
@@ -177,7 +189,11 @@ static ln_status read_pool(ln_build *build, tfidf_params *params) {
         params->width =
             params->coordinates[i] + 1 > params->width ? params->coordinates[i] + 1 : params->width;
     }
-    return ln_build_status(build);
+    if (weights && n_weights != n_coordinates) {
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "there are %d weights for %d n-grams", n_weights,
+                             n_coordinates);
+    }
+    return weights ? sort_weights(build, params, weights, n_weights) : ln_build_status(build);
 }
 
 static ln_status build_tfidf(ln_build *build) {
@@ -252,7 +268,7 @@ static void tfidf_task(ln_op *op, int64_t index, void *scratch) {
         count_at(params, numbers, strings, i, n, counts);
     }
     for (int64_t i = 0; i < params->width && params->mode != MODE_TF; i++) {
-        const float weight = params->weights && i < params->n_weights ? params->weights[i] : 1;
+        const float weight = params->weights ? params->weights[i] : 1;
         const float count = params->mode == MODE_IDF && counts[i] > 1 ? 1 : counts[i];
         counts[i] = count * weight;
     }
