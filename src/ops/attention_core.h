@@ -1,0 +1,86 @@
+/* Scaled dot-product attention as all its operators share it.
+ *
+ * Y = softmax(scale * Q K^T, capped and masked) V for each batch entry and head. An operator describes in an ln_attention, kept
+ * at the start of op->local, where its operands lie and how keys are masked: geometry and types in infer, before
+ * ln_attention_plan; pointers in run, before ln_attention_run. The core concatenates past and new keys, adds biases, turns
+ * rows by their position, converts halves, and spreads (batch, head, block of rows) over tasks. Scores are never
+ * stored whole unless the operator has an output for them.
+ */
+#ifndef LN_OPS_ATTENTION_CORE_H
+#define LN_OPS_ATTENTION_CORE_H
+
+#include "ops/rotary.h"
+
+/* Rows of all heads of an operand: element d of row i of head n of entry b is number
+ * first + b * batch + n * head + i * row + d. */
+typedef struct ln_heads {
+    ln_dtype dtype; /* LN_UNDEFINED: the operand is absent */
+    const void *data;
+    int64_t first, batch, head, row;
+} ln_heads;
+
+/* A mask over [batch, head, query, key]; strides are 0 where it repeats. Keys from `columns` on take no part. */
+typedef struct ln_attention_mask {
+    ln_heads at;
+    int64_t column; /* stride of keys, 0 or 1 */
+    int64_t columns;
+    bool choice; /* zero adds `hidden` to the score and any other value nothing; else the value is added */
+} ln_attention_mask;
+
+typedef enum ln_length_kind {
+    LN_LENGTH_NONE,
+    LN_LENGTH_VALID, /* lengths[b] keys count, the last of them belong to the queries (nonpad_kv_seqlen) */
+    LN_LENGTH_LAST,  /* lengths[b] is the last key's number; past keys come before the queries (seqlens_k) */
+} ln_length_kind;
+
+typedef enum ln_scores_stage {
+    LN_SCORES_RAW,     /* scaled products */
+    LN_SCORES_CAPPED,  /* after the soft cap */
+    LN_SCORES_MASKED,  /* after the mask */
+    LN_SCORES_SOFTMAX, /* probabilities */
+} ln_scores_stage;
+
+typedef struct ln_attention {
+    int64_t batches, heads, kv_heads, queries;
+    int64_t fresh, past, keys; /* rows of k and v, of past_k and past_v, and of both together */
+    int64_t head, head_v;      /* elements of a row */
+    ln_heads q, k, v, y;
+    ln_heads bias_q, bias_k, bias_v; /* added to every row */
+    ln_heads past_k, past_v, present_k, present_v;
+    ln_heads scores; /* an output for the scores, as they are at `stage` */
+    ln_scores_stage stage;
+    float scale;
+    float softcap; /* 0 for none */
+    float hidden;  /* what a choice mask adds to the scores of keys that take no part */
+    bool causal;
+    bool prompt;         /* LN_LENGTH_LAST: there is no past, whatever the lengths say */
+    int64_t left, right; /* window around a query's own key, -1 where unbounded */
+    ln_attention_mask masks[2];
+    const int32_t *starts, *ends; /* [batches] or NULL: keys outside take no part, as in a choice mask */
+    ln_length_kind length_kind;
+    const ln_value *lengths;
+    bool smooth;           /* one more score, of `sinks` or 0, in the sum of the softmax */
+    const ln_value *sinks; /* [heads] or NULL */
+    ln_rotary rotary;
+    const ln_value *positions; /* [batches, queries] or NULL: past + row */
+    /* The core's own: */
+    bool wide;  /* computed in double */
+    bool plain; /* row by row */
+    bool gathers_k, gathers_v;
+    size_t scratch_k, scratch_v; /* offsets in op->scratch of gathered rows */
+    ln_heads all_k, all_v;       /* keys and values as attended */
+} ln_attention;
+
+/* Infer: asks for scratch, after the bytes that the caller has asked for already. */
+ln_status ln_attention_plan(ln_op *op);
+/* Run: offers the grids. */
+ln_status ln_attention_run(ln_op *op);
+
+/* Operands laid out [batch, heads, rows, dim], and [batch, rows, width] where a head's part of the width starts at
+ * first + head * dim. */
+ln_heads ln_heads_split(ln_dtype dtype, int64_t heads, int64_t rows, int64_t dim);
+ln_heads ln_heads_joined(ln_dtype dtype, int64_t rows, int64_t width, int64_t first, int64_t dim);
+/* The mask that input `input` is: it broadcasts to [batch, heads, queries, keys], its last axis may be shorter. */
+ln_status ln_attention_mask_of(ln_op *op, int input, ln_attention_mask *mask);
+
+#endif
