@@ -11,7 +11,8 @@ export const NONREPRODUCIBLE = new Set([
 
 /** [suite, pattern of the case name, tolerance, reason] */
 const OVERRIDES = [
-  ['ort-ops', /^(pad_f16|conv|matmul|.*)/, { atol: 1e-4 }, 'expected values are written with few digits'],
+  ['ort-ops', /./, { atol: 1e-4 }, 'expected values are written with few digits'],
+  ['versions', /^v1\.1[578]\.0\/test_cast(like)?_FLOAT_to_BFLOAT16/, { rtol: 1 / 128 }, 'these releases cut the lower bits off instead of rounding'],
   ['*', /(^|\/)test_(dft|stft)/, { atol: 1e-4 }, 'sums of many terms that cancel to zero'],
   ['*', /(^|\/)test_attention_.*fp16|(^|\/)test_attention.*_fp16/, { atol: 1e-3 }, 'float16 results near zero'],
 ];
