@@ -5,6 +5,7 @@
  * refuse it before.
  */
 #include "ops/binary_runs.h"
+#include "ops/float_tile.h"
 
 #include <math.h>
 
@@ -161,7 +162,7 @@ static void load_class(ln_binary_class_id class, ln_dtype dtype, const void *src
                        void *dst) {
     switch (class) {
     case LN_CLASS_F32:
-        ln_load_f32(dtype, src, first, n, dst);
+        ln_tile_load(dtype, src, first, n, dst);
         break;
     case LN_CLASS_F64:
         ln_load_f64(dtype, src, first, n, dst);
@@ -178,7 +179,7 @@ static void store_class(ln_binary_class_id class, ln_dtype dtype, void *dst, int
                         const void *src) {
     switch (class) {
     case LN_CLASS_F32:
-        ln_store_f32(dtype, dst, first, n, src);
+        ln_tile_store(dtype, dst, first, n, src);
         break;
     case LN_CLASS_F64:
         ln_store_f64(dtype, dst, first, n, src);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/op.h"
+#include "simd/vector.h"
 
 enum { CAST_GRAIN = 16384 };
 
@@ -131,6 +132,35 @@ static void cast_tile(const cast_params *params, const ln_value *x, ln_value *y,
     }
 }
 
+/* Pairs of types that a kernel converts; the bytes of bool are numbers. Not in place: kernels may read ahead. */
+static bool cast_run(const ln_value *x, ln_value *y, int64_t first, size_t n) {
+#define RUN(from, type, to, other, kernel)                                                                   \
+    case LN_DTYPE_COUNT *(from) + (to):                                                                      \
+        kernel((other *)y->data + first, (const type *)x->data + first, n);                                  \
+        return true
+    if (x->data == y->data) {
+        return false;
+    }
+    switch (LN_DTYPE_COUNT * (int)x->dtype + (int)y->dtype) {
+        RUN(LN_FLOAT16, uint16_t, LN_FLOAT, float, ln_f16_to_f32);
+        RUN(LN_BFLOAT16, uint16_t, LN_FLOAT, float, ln_bf16_to_f32);
+        RUN(LN_DOUBLE, double, LN_FLOAT, float, ln_f64_to_f32);
+        RUN(LN_INT32, int32_t, LN_FLOAT, float, ln_i32_to_f32);
+        RUN(LN_INT64, int64_t, LN_FLOAT, float, ln_i64_to_f32);
+        RUN(LN_UINT8, uint8_t, LN_FLOAT, float, ln_u8_to_f32);
+        RUN(LN_BOOL, uint8_t, LN_FLOAT, float, ln_u8_to_f32);
+        RUN(LN_INT8, int8_t, LN_FLOAT, float, ln_i8_to_f32);
+        RUN(LN_FLOAT, float, LN_FLOAT16, uint16_t, ln_f32_to_f16);
+        RUN(LN_FLOAT, float, LN_BFLOAT16, uint16_t, ln_f32_to_bf16);
+        RUN(LN_FLOAT, float, LN_DOUBLE, double, ln_f32_to_f64);
+        RUN(LN_FLOAT, float, LN_INT32, int32_t, ln_f32_to_i32);
+        RUN(LN_FLOAT, float, LN_INT64, int64_t, ln_f32_to_i64);
+    default:
+        return false;
+    }
+#undef RUN
+}
+
 static void cast_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;
     const ln_value *x = ln_in(op, 0);
@@ -138,6 +168,9 @@ static void cast_task(ln_op *op, int64_t index, void *scratch) {
     const int64_t count = ln_value_count(x);
     int64_t begin, end;
     ln_op_range(count, ln_op_tasks(count, CAST_GRAIN), index, &begin, &end);
+    if (cast_run(x, y, begin, (size_t)(end - begin))) {
+        return;
+    }
     for (int64_t at = begin; at < end; at += LN_TILE) {
         cast_tile(op->params, x, y, at, end - at < LN_TILE ? end - at : LN_TILE);
     }

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "ops/float_tile.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -21,14 +22,15 @@ static void normalize_plane(const ln_value *x, ln_value *y, int64_t first, int64
                                (float)mean, (float)scale, (float)shift);
         return;
     }
-    double tile[LN_TILE];
-    for (int64_t at = 0; at < n; at += LN_TILE) {
+    for (int64_t at = 0; at < n && x->dtype != LN_DOUBLE; at += LN_TILE) {
+        float tile[LN_TILE];
         const int64_t count = n - at < LN_TILE ? n - at : LN_TILE;
-        ln_load_f64(x->dtype, x->data, first + at, count, tile);
-        for (int64_t i = 0; i < count; i++) {
-            tile[i] = (tile[i] - mean) * scale + shift;
-        }
-        ln_store_f64(y->dtype, y->data, first + at, count, tile);
+        ln_tile_load(x->dtype, x->data, first + at, count, tile);
+        ln_normalize_plane_f32(tile, tile, (size_t)count, (float)mean, (float)scale, (float)shift);
+        ln_tile_store(y->dtype, y->data, first + at, count, tile);
+    }
+    for (int64_t i = first; i < first + n && x->dtype == LN_DOUBLE; i++) {
+        ((double *)y->data)[i] = (((const double *)x->data)[i] - mean) * scale + shift;
     }
 }
 
@@ -490,16 +492,16 @@ static void lrn_tile_f32(const lrn_params *params, const ln_value *x, ln_value *
     float sum[LN_TILE] = {0};
     float tile[LN_TILE];
     for (int64_t other = low; other <= high; other++) {
-        ln_load_f32(x->dtype, x->data, other * pixels + at, n, tile);
+        ln_tile_load(x->dtype, x->data, other * pixels + at, n, tile);
         ln_unary_f32[LN_UNARY_SQUARE](tile, tile, (size_t)n, 0, 0);
         ln_binary_f32[LN_BINARY_ADD](sum, sum, 1, tile, 1, (size_t)n);
     }
     ln_unary_f32[LN_UNARY_SCALE_SHIFT](sum, sum, (size_t)n, params->alpha / (float)params->size,
                                        params->bias);
     ln_unary_f32[LN_UNARY_POW](sum, sum, (size_t)n, -params->beta, 0);
-    ln_load_f32(x->dtype, x->data, plane * pixels + at, n, tile);
+    ln_tile_load(x->dtype, x->data, plane * pixels + at, n, tile);
     ln_binary_f32[LN_BINARY_MUL](tile, tile, 1, sum, 1, (size_t)n);
-    ln_store_f32(y->dtype, y->data, plane * pixels + at, n, tile);
+    ln_tile_store(y->dtype, y->data, plane * pixels + at, n, tile);
 }
 
 static void lrn_task(ln_op *op, int64_t index, void *scratch) {

@@ -4,6 +4,7 @@
  * beta, a mask and position ids. Outputs: [batch, sequence, hidden], the number of ones in each row of the mask, and
  * optionally the sum before normalisation.
  */
+#include "ops/float_tile.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -99,7 +100,7 @@ static ln_status check_ids(ln_op *op) {
 }
 
 static void add_embedding(const ln_value *table, int64_t id, int64_t n, float *scratch, float *row) {
-    ln_load_f32(table->dtype, table->data, id * n, n, scratch);
+    ln_tile_load(table->dtype, table->data, id * n, n, scratch);
     ln_binary_f32[LN_BINARY_ADD](row, row, 1, scratch, 1, (size_t)n);
 }
 
@@ -113,23 +114,23 @@ static void embed_task(ln_op *op, int64_t index, void *scratch) {
     float *beta = row + 3 * n;
     ln_value *y = ln_out(op, 0);
     ln_value *sum = ln_out(op, 2);
-    ln_load_f32(ln_in(op, GAMMA)->dtype, ln_in(op, GAMMA)->data, 0, n, gamma);
-    ln_load_f32(ln_in(op, BETA)->dtype, ln_in(op, BETA)->data, 0, n, beta);
+    ln_tile_load(ln_in(op, GAMMA)->dtype, ln_in(op, GAMMA)->data, 0, n, gamma);
+    ln_tile_load(ln_in(op, BETA)->dtype, ln_in(op, BETA)->data, 0, n, beta);
     int64_t begin, end;
     ln_unit_range(rows, ln_unit_tasks(rows, n, EMBED_GRAIN), index, &begin, &end);
     for (int64_t i = begin; i < end; i++) {
         const ln_value *words = ln_in(op, WORD_TABLE);
-        ln_load_f32(words->dtype, words->data, id_at(ln_in(op, WORDS), i) * n, n, row);
+        ln_tile_load(words->dtype, words->data, id_at(ln_in(op, WORDS), i) * n, n, row);
         add_embedding(ln_in(op, POSITION_TABLE), position_of(op, i), n, other, row);
         if (ln_in(op, SEGMENTS) != NULL) {
             add_embedding(ln_in(op, SEGMENT_TABLE), id_at(ln_in(op, SEGMENTS), i), n, other, row);
         }
         if (sum != NULL) {
-            ln_store_f32(sum->dtype, sum->data, i * n, n, row);
+            ln_tile_store(sum->dtype, sum->data, i * n, n, row);
         }
         ln_layer_norm_rows_f32(row, row, 1, (size_t)n, gamma, beta, params->epsilon, NULL, NULL);
         if (y != NULL) {
-            ln_store_f32(y->dtype, y->data, i * n, n, row);
+            ln_tile_store(y->dtype, y->data, i * n, n, row);
         }
     }
 }

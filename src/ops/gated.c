@@ -11,13 +11,14 @@
  */
 #include <math.h>
 
+#include "ops/float_tile.h"
 #include "ops/op.h"
 #include "simd/vector.h"
 
 enum { GATED_GRAIN = 8192 };
 
 static void load_tile(const ln_value *value, int64_t first, int64_t n, float *tile) {
-    ln_load_f32(value->dtype, value->data, first, n, tile);
+    ln_tile_load(value->dtype, value->data, first, n, tile);
 }
 
 /* SwiGLU -------------------------------------------------------------------------------------------------- */
@@ -75,7 +76,7 @@ static void swiglu_task(ln_op *op, int64_t index, void *scratch) {
         load_tile(b, at, n, value);
         ln_unary_f32[LN_UNARY_GELU_QUICK](gate, gate, (size_t)n, params->alpha, 0);
         ln_binary_f32[LN_BINARY_MUL](gate, gate, 1, value, 1, (size_t)n);
-        ln_store_f32(y->dtype, y->data, at, n, gate);
+        ln_tile_store(y->dtype, y->data, at, n, gate);
     }
 }
 
@@ -166,7 +167,7 @@ static void biased_tile(ln_op *op, int64_t row, int64_t column, int64_t n, int64
         ln_unary_f32[params->kind == BIASED_GELU ? LN_UNARY_GELU : LN_UNARY_GELU_TANH](tile, tile, (size_t)n,
                                                                                        0, 0);
     }
-    ln_store_f32(y->dtype, y->data, row * width + column, n, tile);
+    ln_tile_store(y->dtype, y->data, row * width + column, n, tile);
 }
 
 /* Elements after which the bias repeats; that of FastGelu may have any length. */
@@ -240,7 +241,7 @@ static ln_status run_scaler(ln_op *op) {
             const int64_t n = pixels - at < LN_TILE ? pixels - at : LN_TILE;
             load_tile(x, plane * pixels + at, n, tile);
             ln_unary_f32[LN_UNARY_SCALE_SHIFT](tile, tile, (size_t)n, params->scale, bias);
-            ln_store_f32(y->dtype, y->data, plane * pixels + at, n, tile);
+            ln_tile_store(y->dtype, y->data, plane * pixels + at, n, tile);
         }
     }
     return LN_OK;

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "ops/float_tile.h"
 #include "ops/lines.h"
 #include "simd/kernels.h"
 
@@ -176,7 +177,7 @@ static float zero_at(const ln_op *op, int64_t column, int64_t block) {
     }
     if (zeros->dtype != LN_UINT8) {
         float zero;
-        ln_load_f32(zeros->dtype, zeros->data, column * local->blocks + block, 1, &zero);
+        ln_tile_load(zeros->dtype, zeros->data, column * local->blocks + block, 1, &zero);
         return zero;
     }
     const int64_t row_bytes = (local->blocks * params->bits + 7) / 8;
@@ -187,7 +188,7 @@ static float zero_at(const ln_op *op, int64_t column, int64_t block) {
 
 static float scale_at(const ln_op *op, int64_t index) {
     float scale;
-    ln_load_f32(ln_in(op, SCALES)->dtype, ln_in(op, SCALES)->data, index, 1, &scale);
+    ln_tile_load(ln_in(op, SCALES)->dtype, ln_in(op, SCALES)->data, index, 1, &scale);
     return scale;
 }
 
@@ -287,7 +288,7 @@ static void panel_task(ln_op *op, int64_t index, void *scratch) {
     }
     const ln_value *offsets = params->table != NULL ? NULL : ln_in(op, BIAS);
     if (offsets != NULL) {
-        ln_load_f32(offsets->dtype, offsets->data, first, columns, bias);
+        ln_tile_load(offsets->dtype, offsets->data, first, columns, bias);
     }
     ln_value *y = ln_out(op, 0);
     const bool direct = y->dtype == LN_FLOAT;
@@ -295,7 +296,7 @@ static void panel_task(ln_op *op, int64_t index, void *scratch) {
     multiply_panel(params, local, a, panel, columns, offsets != NULL ? bias : NULL,
                    direct ? (float *)y->data + first : own, direct ? params->n : columns, scratch);
     for (int64_t i = 0; i < local->m && !direct; i++) {
-        ln_store_f32(y->dtype, y->data, i * params->n + first, columns, own + i * columns);
+        ln_tile_store(y->dtype, y->data, i * params->n + first, columns, own + i * columns);
     }
 }
 
@@ -314,7 +315,7 @@ static ln_status run_weights(ln_op *op) {
                     (long long)local->blocks);
     }
     if (a->dtype != LN_FLOAT) {
-        ln_load_f32(a->dtype, a->data, 0, ln_value_count(a), op->scratch);
+        ln_tile_load(a->dtype, a->data, 0, ln_value_count(a), op->scratch);
     }
     return ln_op_grid(op, panel_task, (params->n + PANEL - 1) / PANEL);
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/float_tile.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -180,7 +181,7 @@ static const float *as_f32(const ln_value *value, int64_t first, int64_t n, floa
     if (value->dtype == LN_FLOAT) {
         return (const float *)value->data + first;
     }
-    ln_load_f32(value->dtype, value->data, first, n, scratch);
+    ln_tile_load(value->dtype, value->data, first, n, scratch);
     return scratch;
 }
 
@@ -243,12 +244,12 @@ static void row_converted(const ln_op *op, const row_f32 *row, int64_t index, fl
     ln_value *y = ln_out(op, 0);
     ln_value *sum = result(op, at->sum);
     float mean, inv_std;
-    ln_load_f32(ln_in(op, 0)->dtype, ln_in(op, 0)->data, index * n, n, scratch);
+    ln_tile_load(ln_in(op, 0)->dtype, ln_in(op, 0)->data, index * n, n, scratch);
     const float *b = as_f32(skip, index % row->local->skip_rows * n, n, scratch + n);
     norm_f32(row, scratch + 2 * n, b != NULL ? scratch : NULL, scratch, b, 1, &mean, &inv_std);
-    ln_store_f32(y->dtype, y->data, index * n, n, scratch + 2 * n);
+    ln_tile_store(y->dtype, y->data, index * n, n, scratch + 2 * n);
     if (sum != NULL) {
-        ln_store_f32(sum->dtype, sum->data, index * n, n, scratch);
+        ln_tile_store(sum->dtype, sum->data, index * n, n, scratch);
     }
     store_statistic(result(op, at->mean), index, (double)mean);
     store_statistic(result(op, at->inv_std), index, (double)inv_std);

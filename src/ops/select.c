@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "ops/float_tile.h"
 #include "ops/op.h"
 #include "simd/vector.h"
 
@@ -149,9 +150,9 @@ static void clip_f32(const clip_bounds *bounds, const ln_value *x, ln_value *y, 
     float tile[LN_TILE];
     for (int64_t at = begin; at < end; at += LN_TILE) {
         const int64_t n = end - at < LN_TILE ? end - at : LN_TILE;
-        ln_load_f32(x->dtype, x->data, at, n, tile);
+        ln_tile_load(x->dtype, x->data, at, n, tile);
         kernel(tile, tile, (size_t)n, bounds->low_f32, bounds->high_f32);
-        ln_store_f32(y->dtype, y->data, at, n, tile);
+        ln_tile_store(y->dtype, y->data, at, n, tile);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/float_tile.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -154,9 +155,9 @@ static void softmax_f32(line_kind kind, const ln_lines *lines, const float *src,
 static void softmax_half(line_kind kind, const ln_lines *lines, const ln_value *x, ln_value *y, int64_t begin,
                          int64_t end, float *row) {
     for (int64_t unit = begin; unit < end; unit++) {
-        ln_load_f32(x->dtype, x->data, unit * lines->length, lines->length, row);
+        ln_tile_load(x->dtype, x->data, unit * lines->length, lines->length, row);
         rows_f32(kind, row, row, 1, lines->length);
-        ln_store_f32(y->dtype, y->data, unit * lines->length, lines->length, row);
+        ln_tile_store(y->dtype, y->data, unit * lines->length, lines->length, row);
     }
 }
 

@@ -1,5 +1,6 @@
 /* Conversions between half precision and float32 around the matrix kernels. */
 #include "ops/stage.h"
+#include "ops/float_tile.h"
 
 enum { GRAIN = 16384 }; /* elements of one task */
 
@@ -10,7 +11,8 @@ size_t ln_stage_bytes(int64_t count) {
     return ((size_t)count * sizeof(float) + 16 + 63) & ~(size_t)63;
 }
 
-void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *floats, int64_t count, bool store) {
+void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *floats, int64_t count,
+                  bool store) {
     stages->list[stages->count++] = (ln_stage){dtype, (void *)(uintptr_t)stored, floats, count, store};
 }
 
@@ -35,8 +37,8 @@ void ln_stage_run(const ln_stages *stages, int64_t index) {
     const int64_t first = index * GRAIN;
     const int64_t n = stage->count - first < GRAIN ? stage->count - first : GRAIN;
     if (stage->store) {
-        ln_store_f32(stage->dtype, stage->stored, first, n, stage->floats + first);
+        ln_tile_store(stage->dtype, stage->stored, first, n, stage->floats + first);
     } else {
-        ln_load_f32(stage->dtype, stage->stored, first, n, stage->floats + first);
+        ln_tile_load(stage->dtype, stage->stored, first, n, stage->floats + first);
     }
 }

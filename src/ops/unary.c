@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/float_tile.h"
 #include "ops/op.h"
 #include "simd/vector.h"
 
@@ -224,9 +225,9 @@ static void run_f32(const unary_params *params, const ln_value *x, ln_value *y, 
     float tile[LN_TILE];
     for (int64_t at = begin; at < end; at += LN_TILE) {
         const int64_t n = end - at < LN_TILE ? end - at : LN_TILE;
-        ln_load_f32(x->dtype, x->data, at, n, tile);
+        ln_tile_load(x->dtype, x->data, at, n, tile);
         kernel(tile, tile, (size_t)n, params->alpha, params->beta);
-        ln_store_f32(y->dtype, y->data, at, n, tile);
+        ln_tile_store(y->dtype, y->data, at, n, tile);
     }
 }
 
