@@ -46,7 +46,7 @@ const nodeTest = (node, ...folders) => {
 // Each suite: what builds it first, its command (null: nothing to run here), how its counts are read, whether the gate runs it.
 const suites = [
   { name: 'native', gate: true, preset: 'native-debug', reader: 'ctest', command: () => ctest('native-debug') },
-  { name: 'threads', gate: false, preset: 'native-tsan', reader: 'ctest', command: () => ctest('native-tsan') },
+  { name: 'threads', gate: false, preset: 'native-tsan', reader: 'ctest', command: () => ctest('native-tsan', '-L', 'native') },
   { name: 'js', gate: true, reader: 'node', command: () => nodeTest(newerNode(), 'tests') },
   {
     // The oldest Node that is supported, without relaxed SIMD, where this runs on it.
