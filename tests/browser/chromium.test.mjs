@@ -88,6 +88,17 @@ describe('chromium', { skip }, () => {
     assert.match(wasm.message, /text\/html/);
   });
 
+  test('the demo page knows its samples', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${servers.isolated.url}/demo/`);
+    await page.waitForSelector('#paper[data-ready]', { timeout: 10_000 });
+    await page.click('#sample');
+    await page.waitForFunction("/sure/.test(document.getElementById('guess').textContent)", { timeout: 5000 });
+    assert.match(await page.$eval('#guess', (each) => each.textContent), /^\d, (9\d|100) % sure$/);
+    await page.screenshot({ path: process.env.LINNET_SCREENSHOT }).catch(() => {});
+    await page.close();
+  });
+
   test('images and tensors', async () => {
     assert.deepEqual(await call('plain', 'image'), { dims: [1, 3, 2, 2], pixels: [255, 128, 0, 255], url: 'data:image/png;base64,' });
   });
