@@ -243,8 +243,8 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
         count_tasks(plan);
         const double products = (double)plan->row_step * (double)plan->col_step * (double)depth *
                                 (double)at_most(plan->tile_step * LN_TILE_ROWS, group_rows(&plan->shape));
-        if (products < 2.0 * MIN_TASK_PRODUCTS || plan->task_count >= MAX_TASKS) {
-            const double room = MIN_TASK_PRODUCTS / (products + 1.0);
+        if (products < 2.0 * (double)MIN_TASK_PRODUCTS || plan->task_count >= MAX_TASKS) {
+            const double room = (double)MIN_TASK_PRODUCTS / (products + 1.0);
             plan->group_step =
                 room < 2.0 ? 1 : at_most((size_t)at_most((size_t)room, 1024), plan->shape.groups);
             count_tasks(plan);

@@ -80,7 +80,7 @@ static void make_plan(ln_conv_f32_plan *plan) {
         (double)(plan->outer_in * plan->plane_in) * (double)(channels * taps) * (double)depth;
     const size_t others = ln_saturating_mul(s->batch, s->groups);
     size_t step = others >= MAX_TASKS ? blocks : ln_divide_up(blocks, MAX_TASKS / others);
-    while (step < blocks && (double)step * products < MIN_TASK_PRODUCTS) {
+    while (step < blocks && (double)step * products < (double)MIN_TASK_PRODUCTS) {
         step *= 2;
     }
     plan->tile_step = at_most(step, blocks);

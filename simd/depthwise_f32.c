@@ -30,7 +30,7 @@ enum {
 /* One channel of one task. */
 typedef struct channel_job {
     const float *x, *w;
-    float bias;
+    float bias, limits[2];
     ln_tile_f32_out out; /* c is the output plane as one row of pixels */
     size_t height, width, out_height, out_width;
     ptrdiff_t pad_row, pad_col;
@@ -61,9 +61,21 @@ LN_INLINE strip_edge edge_of(ptrdiff_t begin, size_t step, size_t vectors, size_
         const ptrdiff_t shift = first - at;
         const int lanes = shift < -STRIP ? -STRIP : shift > STRIP ? STRIP : (int)shift;
         edge.at[v] = (size_t)at;
-        edge.lanes[v] = wasm_i8x16_add(wasm_v128_load(bytes), wasm_i8x16_splat((int8_t)(4 * lanes)));
+        const ln_v8i index = wasm_i8x16_add(wasm_v128_load(bytes), wasm_i8x16_splat((int8_t)(4 * lanes)));
+        /* Indices from 16 on get their high bit, as the relaxed swizzle wants it. */
+        const ln_v8i outside = wasm_u8x16_gt(index, wasm_i8x16_splat(15));
+        edge.lanes[v] = wasm_v128_or(index, wasm_v128_and(outside, wasm_i8x16_splat(-128)));
     }
     return edge;
+}
+
+/* Bytes by index; those whose index has the high bit become 0. */
+LN_INLINE ln_v8i zeroing_swizzle(ln_v8i bytes, ln_v8i lanes) {
+#if LN_RELAXED && defined(__wasm__)
+    return wasm_i8x16_relaxed_swizzle(bytes, lanes);
+#else
+    return wasm_i8x16_swizzle(bytes, lanes);
+#endif
 }
 
 /* The columns that each tap of a kernel row meets, for four output columns. */
@@ -74,7 +86,7 @@ LN_INLINE void load_taps(const size_t kernel, const size_t stride, const bool ed
     LN_LOOP_UNROLLED
     for (size_t v = 0; v < vectors; v++) {
         if (edged) {
-            loaded[v] = wasm_i8x16_swizzle(ln_load(row + edge->at[v]), edge->lanes[v]);
+            loaded[v] = zeroing_swizzle(ln_load(row + edge->at[v]), edge->lanes[v]);
         } else {
             loaded[v] = ln_load(row + begin + (ptrdiff_t)(v * step));
         }
@@ -95,13 +107,18 @@ LN_INLINE void load_taps(const size_t kernel, const size_t stride, const bool ed
     }
 }
 
-/* Finishes four sums; `at` counts pixels of the plane. */
-LN_INLINE void store_four(const channel_job *job, ln_v32f sum, size_t at) {
-    if (job->out.residual != NULL) {
-        sum = ln_add(sum, ln_load(job->out.residual + at));
+/* Finishes four sums. `limits` are the low and high clamp; a residual is added first if there is one. */
+LN_INLINE void store_four(float *c, ln_v32f sum, const float *residual, const float *limits) {
+    if (residual != NULL) {
+        sum = ln_add(sum, ln_load(residual));
     }
-    sum = ln_clamp_low(sum, ln_load_splat(&job->out.low));
-    ln_store(job->out.c + at, ln_clamp_high(sum, ln_load_splat(&job->out.high)));
+    ln_store(c, ln_clamp_high(ln_clamp_low(sum, ln_load_splat(limits)), ln_load_splat(limits + 1)));
+}
+
+/* The same for a pixel of the job's plane. */
+LN_INLINE void store_pixels(const channel_job *job, ln_v32f sum, size_t at) {
+    const float *residual = job->out.residual == NULL ? NULL : job->out.residual + at;
+    store_four(job->out.c + at, sum, residual, job->limits);
 }
 
 /*
@@ -149,7 +166,30 @@ LN_INLINE ln_v32f roll(const size_t kernel, const size_t stride, const size_t ph
     return finished;
 }
 
-/* Four output columns from `col`, all rows of the job. */
+/* One group of `stride` input rows, any of which may be padding, and the output row they finish, if any. */
+LN_INLINE void roll_checked(const size_t kernel, const size_t stride, const bool edged,
+                            const channel_job *job, strip_state *state, ptrdiff_t begin,
+                            const strip_edge *edge, ptrdiff_t row, float *c, const float *residual) {
+    LN_LOOP_UNROLLED
+    for (size_t phase = 0; phase < stride; phase++, row++) {
+        const bool inside = row >= 0 && row < (ptrdiff_t)job->height;
+        ln_v32f taps[5], finished;
+        if (inside) {
+            load_taps(kernel, stride, edged, job->x + (size_t)row * job->width, begin, edge, taps);
+            finished = roll(kernel, stride, phase, job, state, taps);
+        } else {
+            finished = roll(kernel, stride, phase, job, state, NULL);
+        }
+        if (phase == (kernel - 1) % stride && c != NULL) {
+            store_four(c, finished, residual, job->limits);
+        }
+    }
+}
+
+/*
+ * Four output columns from `col`, all rows of the job. Groups of `stride` rows before the plane, at its end,
+ * and before the first output go through roll_checked; the loop in the middle asks nothing.
+ */
 LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged, const channel_job *job,
                      size_t col) {
     strip_state state;
@@ -161,51 +201,48 @@ LN_INLINE void strip(const size_t kernel, const size_t stride, const bool edged,
     for (size_t i = 0; i < 5; i++) {
         state.carried[i] = ln_zero();
     }
-    const ptrdiff_t begin = (ptrdiff_t)(col * stride) - job->pad_col;
+    const ptrdiff_t begin = (ptrdiff_t)(col * stride) - job->pad_col, height = (ptrdiff_t)job->height;
     const strip_edge edge = edged ? edge_of(begin, stride == 1 ? 1 : 4, stride == 1 ? kernel : 3, job->width)
                                   : (strip_edge){.at = {0}};
-    const size_t width = job->width, out_width = job->out_width, last_phase = (kernel - 1) % stride;
-    const size_t end = (job->row_end - job->row_begin - 1) * stride + kernel;
-    const ptrdiff_t top = (ptrdiff_t)(job->row_begin * stride) - job->pad_row,
-                    height = (ptrdiff_t)job->height;
-    for (size_t base = 0; base < end;) {
-        ptrdiff_t row = top + (ptrdiff_t)base;
-        size_t at = (job->row_begin + (base + last_phase - (kernel - 1)) / stride) * out_width + col;
-        if (base + last_phase >= kernel - 1 && row >= 0 && row + (ptrdiff_t)stride <= height) {
-            /* Inside the plane, past the first outputs: no row needs a question. */
-            const float *x = job->x + (size_t)row * width;
-            for (; base < end && row + (ptrdiff_t)stride <= height;
-                 base += stride, row += (ptrdiff_t)stride) {
-                LN_LOOP_UNROLLED
-                for (size_t phase = 0; phase < stride; phase++) {
-                    ln_v32f taps[5];
-                    load_taps(kernel, stride, edged, x, begin, &edge, taps);
-                    const ln_v32f finished = roll(kernel, stride, phase, job, &state, taps);
-                    if (phase == last_phase) {
-                        store_four(job, finished, at);
-                    }
-                    x += width;
-                }
-                at += out_width;
-            }
+    const size_t width = job->width, out_width = job->out_width, warm_up = (kernel - 1) / stride;
+    const size_t groups = job->row_end - job->row_begin + warm_up;
+    const size_t first = job->row_begin * out_width + col;
+    ptrdiff_t row = (ptrdiff_t)(job->row_begin * stride) - job->pad_row;
+    for (size_t group = 0; group < groups;) {
+        float *c = group < warm_up ? NULL : job->out.c + first + (group - warm_up) * out_width;
+        const float *residual = c == NULL || job->out.residual == NULL
+                                    ? NULL
+                                    : job->out.residual + first + (group - warm_up) * out_width;
+        const ptrdiff_t left = row < 0 ? 0 : (height - row) / (ptrdiff_t)stride;
+        size_t quick = left <= 0 || c == NULL          ? 0
+                       : (size_t)left < groups - group ? (size_t)left
+                                                       : groups - group;
+        if (quick == 0) {
+            roll_checked(kernel, stride, edged, job, &state, begin, &edge, row, c, residual);
+            row += (ptrdiff_t)stride;
+            group++;
             continue;
         }
-        for (size_t phase = 0; phase < stride; phase++, row++) {
-            ln_v32f taps[5], finished;
-            const bool inside = row >= 0 && row < height;
-            if (inside) {
-                load_taps(kernel, stride, edged, job->x + (size_t)row * width, begin, &edge, taps);
+        const float *x = job->x + (size_t)row * width + (edged ? 0 : begin), *const limits = job->limits;
+        const size_t residual_step = residual == NULL ? 0 : out_width;
+        const float *addend = residual == NULL ? c : residual;
+        const bool add = residual != NULL;
+        row += (ptrdiff_t)(quick * stride);
+        group += quick;
+        do {
+            LN_LOOP_UNROLLED
+            for (size_t phase = 0; phase < stride; phase++) {
+                ln_v32f taps[5];
+                load_taps(kernel, stride, edged, x, 0, &edge, taps);
+                const ln_v32f finished = roll(kernel, stride, phase, job, &state, taps);
+                if (phase == (kernel - 1) % stride) {
+                    store_four(c, finished, add ? addend : NULL, limits);
+                }
+                x += width;
             }
-            if (phase == 0) {
-                finished = roll(kernel, stride, 0, job, &state, inside ? taps : NULL);
-            } else {
-                finished = roll(kernel, stride, 1, job, &state, inside ? taps : NULL);
-            }
-            if (phase == last_phase && base + phase >= kernel - 1) {
-                store_four(job, finished, at);
-            }
-        }
-        base += stride;
+            c += out_width;
+            addend += residual_step;
+        } while (--quick > 0);
     }
 }
 
@@ -255,6 +292,16 @@ static const strip_kernel *strip_for(const ln_conv_f32_plan *plan) {
     return NULL;
 }
 
+/*
+ * Reads one float of every cache line, in order, so that the hardware prefetches the rest. Strips go down
+ * the plane, which it does not foresee.
+ */
+static LN_NOINLINE void touch(const float *p, size_t count) {
+    for (size_t i = 0; i < count; i += 16) {
+        (void)*(const volatile float *)(p + i);
+    }
+}
+
 static void run_strips(const strip_kernel *kernel, const channel_job *job) {
     for (size_t col = 0; col < job->out_width; col += STRIP) {
         const size_t at = job->out_width - col < STRIP ? job->out_width - STRIP : col;
@@ -300,7 +347,7 @@ LN_INLINE void block(const size_t rows, const size_t vectors, const channel_job 
         LN_LOOP_UNROLLED
         for (size_t j = 0; j < vectors; j++) {
             if (count == 4) {
-                store_four(job, sum[i][j], (row + i) * job->out_width + col + 4 * j);
+                store_pixels(job, sum[i][j], (row + i) * job->out_width + col + 4 * j);
             } else {
                 ln_tile_f32_store(&job->out, sum[i][j], 0, (row + i) * job->out_width + col, count);
             }
@@ -385,6 +432,8 @@ static channel_job job_for(const ln_conv_f32_plan *plan, const ln_conv_f32_args 
         .pad_col = s->pad[x],
     };
     job.out.c = args->y + at * plan->plane_out;
+    job.limits[0] = job.out.low;
+    job.limits[1] = job.out.high;
     return job;
 }
 
@@ -399,6 +448,8 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
         job.row_begin = row;
         job.row_end = job.out_height - row < plan->row_step ? job.out_height : row + plan->row_step;
         if (kernel != NULL) {
+            touch(job.x, plan->plane_in);
+            touch(job.out.c, plan->plane_out);
             run_strips(kernel, &job);
         } else {
             const ln_conv_region region = {.row = row, .rows = job.row_end - row, .cols = job.out_width};
@@ -419,7 +470,7 @@ static void make_plan(ln_conv_f32_plan *plan) {
     plan->row_step = ln_divide_up(height, plan->row_tasks);
     plan->row_tasks = ln_divide_up(height, plan->row_step);
     const double products = (double)plan->row_step * (double)width * (double)plan->taps;
-    const double least = MIN_TASK_PRODUCTS / (products + 1.0);
+    const double least = (double)MIN_TASK_PRODUCTS / (products + 1.0);
     const size_t most =
         ln_divide_up(s->groups, ln_divide_up(MAX_TASKS, ln_saturating_mul(plan->row_tasks, s->batch)));
     plan->group_step = least > (double)most ? (size_t)least : most;

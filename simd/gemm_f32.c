@@ -69,7 +69,7 @@ static gemm_grid grid_of(const ln_gemm_f32_args *args) {
         const double products = (double)grid.tile_step * (double)LN_TILE_ROWS * (double)grid.panel_step *
                                 (double)LN_TILE_COLS * (double)args->k;
         const bool many = grid.tile_tasks >= MAX_TASKS || grid.panel_tasks >= MAX_TASKS / grid.tile_tasks;
-        if (many || products < 2.0 * MIN_TASK_PRODUCTS) {
+        if (many || products < 2.0 * (double)MIN_TASK_PRODUCTS) {
             return grid;
         }
         if (grid.panel_step > 2 * PANEL_GROUP) {

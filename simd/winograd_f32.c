@@ -256,8 +256,9 @@ static void make_plan(ln_conv_f32_plan *plan) {
     const ln_conv_shape *s = &plan->shape;
     const size_t tile_rows = ln_divide_up(s->out[0], PIXELS), tile_cols = ln_divide_up(s->out[1], PIXELS);
     const size_t tiles = ln_tile_f32_count(s->out_channels);
-    const double tile_bytes = (double)(s->in_channels + s->out_channels) * ELEMENTS * sizeof(float);
-    const double fitting = SCRATCH_BYTES / tile_bytes / (double)tile_cols;
+    const double tile_bytes =
+        (double)(s->in_channels + s->out_channels) * (double)ELEMENTS * (double)sizeof(float);
+    const double fitting = (double)SCRATCH_BYTES / tile_bytes / (double)tile_cols;
     const size_t least_rows = ln_divide_up(FEW_TILES, tile_cols);
     size_t rows = fitting >= (double)tile_rows ? tile_rows : (size_t)fitting;
     if (rows > ln_divide_up(tile_rows * s->batch, TASKS)) {
