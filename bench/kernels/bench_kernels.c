@@ -15,7 +15,8 @@
 typedef struct bench_case {
     const char *name;
     void (*setup)(const struct bench_case *);
-    void (*run)(void);
+    size_t (*tasks)(void);
+    void (*run)(size_t task);
     size_t dims[8];
 } bench_case;
 
@@ -68,11 +69,12 @@ static void setup_gemm(const bench_case *bench) {
     flops = 2.0 * (double)m * (double)n * (double)k;
 }
 
-static void run_gemm(void) {
-    const size_t tasks = ln_gemm_f32.task_count(&gemm);
-    for (size_t t = 0; t < tasks; t++) {
-        ln_gemm_f32.task(&gemm, t, scratch);
-    }
+static size_t gemm_tasks(void) {
+    return ln_gemm_f32.task_count(&gemm);
+}
+
+static void run_gemm(size_t task) {
+    ln_gemm_f32.task(&gemm, task, scratch);
 }
 
 /* dims: in channels, out channels, groups, size, kernel, stride, route (0 default, 1 Winograd) */
@@ -106,65 +108,60 @@ static void setup_conv(const bench_case *bench) {
     flops = 2.0 * (double)shape.out_channels * (double)depth * (double)pixels;
 }
 
-static void run_conv(void) {
-    for (size_t t = 0; t < conv_plan.task_count; t++) {
-        conv_plan.route->task(&conv_plan, &conv, t, scratch);
-    }
+static size_t conv_tasks(void) {
+    return conv_plan.task_count;
+}
+
+static void run_conv(size_t task) {
+    conv_plan.route->task(&conv_plan, &conv, task, scratch);
 }
 
 static const bench_case cases[] = {
-    {"gemm 128x384x1536", setup_gemm, run_gemm, {128, 384, 1536, 0}},
-    {"gemm 512x512x512", setup_gemm, run_gemm, {512, 512, 512, 0}},
-    {"gemm 197x768x768", setup_gemm, run_gemm, {197, 768, 768, 0}},
-    {"gemm 128x3072x768", setup_gemm, run_gemm, {128, 3072, 768, 0}},
-    {"gemm 8x768x768", setup_gemm, run_gemm, {8, 768, 768, 0}},
-    {"gemm 49x960x160", setup_gemm, run_gemm, {49, 960, 160, 0}},
-    {"gemv 1x768x3072", setup_gemm, run_gemm, {1, 768, 3072, 0}},
-    {"gemm 2x768x3072", setup_gemm, run_gemm, {2, 768, 3072, 0}},
-    {"gemm 3x768x3072", setup_gemm, run_gemm, {3, 768, 3072, 0}},
-    {"gemv 1x4096x4096", setup_gemm, run_gemm, {1, 4096, 4096, 0}},
-    {"dynamic qk 128x64x128", setup_gemm, run_gemm, {128, 64, 128, 2}},
-    {"dynamic pv 128x128x64", setup_gemm, run_gemm, {128, 128, 64, 1}},
-    {"dynamic 512x512x512 rows", setup_gemm, run_gemm, {512, 512, 512, 1}},
-    {"dynamic 512x512x512 cols", setup_gemm, run_gemm, {512, 512, 512, 2}},
-    {"dynamic qk 1x64x512", setup_gemm, run_gemm, {1, 64, 512, 2}},
-    {"dynamic pv 1x512x64", setup_gemm, run_gemm, {1, 512, 64, 1}},
-#ifndef BENCH_NO_CONV
-    {"1x1 256->1024 @14", setup_conv, run_conv, {256, 1024, 1, 14, 1, 1, 0}},
-    {"1x1 96->24 @56", setup_conv, run_conv, {96, 24, 1, 56, 1, 1, 0}},
-    {"1x1 24->144 @56", setup_conv, run_conv, {24, 144, 1, 56, 1, 1, 0}},
-    {"1x1 960->160 @7", setup_conv, run_conv, {960, 160, 1, 7, 1, 1, 0}},
-    {"1x1 512->512 @7", setup_conv, run_conv, {512, 512, 1, 7, 1, 1, 0}},
-    {"1x1s2 256->512 @56", setup_conv, run_conv, {256, 512, 1, 56, 1, 2, 0}},
-    {"3x3 64->64 @56", setup_conv, run_conv, {64, 64, 1, 56, 3, 1, 0}},
-    {"3x3 128->128 @28", setup_conv, run_conv, {128, 128, 1, 28, 3, 1, 0}},
-    {"3x3 256->256 @14", setup_conv, run_conv, {256, 256, 1, 14, 3, 1, 0}},
-    {"3x3 512->512 @7", setup_conv, run_conv, {512, 512, 1, 7, 3, 1, 0}},
-    {"7x7s2 3->64 @224", setup_conv, run_conv, {3, 64, 1, 224, 7, 2, 0}},
-    {"3x3s2 3->32 @224", setup_conv, run_conv, {3, 32, 1, 224, 3, 2, 0}},
-    {"3x3s2 32->64 @112", setup_conv, run_conv, {32, 64, 1, 112, 3, 2, 0}},
-    {"3x3 g32 128->128 @28", setup_conv, run_conv, {128, 128, 32, 28, 3, 1, 0}},
-#endif
-#ifdef BENCH_DEPTHWISE
-    {"dw 3x3 8 @56", setup_conv, run_conv, {8, 8, 8, 56, 3, 1, 0}},
-    {"dw 3x3 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 3, 1, 0}},
-    {"dw 3x3s2 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 3, 2, 0}},
-    {"dw 5x5 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 5, 1, 0}},
-    {"dw 3x3 240 @28", setup_conv, run_conv, {240, 240, 240, 28, 3, 1, 0}},
-    {"dw 3x3s2 240 @28", setup_conv, run_conv, {240, 240, 240, 28, 3, 2, 0}},
-    {"dw 5x5 240 @28", setup_conv, run_conv, {240, 240, 240, 28, 5, 1, 0}},
-    {"dw 5x5s2 240 @28", setup_conv, run_conv, {240, 240, 240, 28, 5, 2, 0}},
-    {"dw 3x3 576 @14", setup_conv, run_conv, {576, 576, 576, 14, 3, 1, 0}},
-    {"dw 3x3s2 576 @14", setup_conv, run_conv, {576, 576, 576, 14, 3, 2, 0}},
-    {"dw 5x5 576 @14", setup_conv, run_conv, {576, 576, 576, 14, 5, 1, 0}},
-    {"dw 7x7 96 @56", setup_conv, run_conv, {96, 96, 96, 56, 7, 1, 0}},
-#endif
-#ifdef BENCH_WINOGRAD
-    {"winograd 64->64 @56", setup_conv, run_conv, {64, 64, 1, 56, 3, 1, 1}},
-    {"winograd 128->128 @28", setup_conv, run_conv, {128, 128, 1, 28, 3, 1, 1}},
-    {"winograd 256->256 @14", setup_conv, run_conv, {256, 256, 1, 14, 3, 1, 1}},
-    {"winograd 512->512 @7", setup_conv, run_conv, {512, 512, 1, 7, 3, 1, 1}},
-#endif
+    {"gemm 128x384x1536", setup_gemm, gemm_tasks, run_gemm, {128, 384, 1536, 0}},
+    {"gemm 512x512x512", setup_gemm, gemm_tasks, run_gemm, {512, 512, 512, 0}},
+    {"gemm 197x768x768", setup_gemm, gemm_tasks, run_gemm, {197, 768, 768, 0}},
+    {"gemm 128x3072x768", setup_gemm, gemm_tasks, run_gemm, {128, 3072, 768, 0}},
+    {"gemm 8x768x768", setup_gemm, gemm_tasks, run_gemm, {8, 768, 768, 0}},
+    {"gemm 49x960x160", setup_gemm, gemm_tasks, run_gemm, {49, 960, 160, 0}},
+    {"gemv 1x768x3072", setup_gemm, gemm_tasks, run_gemm, {1, 768, 3072, 0}},
+    {"gemm 2x768x3072", setup_gemm, gemm_tasks, run_gemm, {2, 768, 3072, 0}},
+    {"gemm 3x768x3072", setup_gemm, gemm_tasks, run_gemm, {3, 768, 3072, 0}},
+    {"gemv 1x4096x4096", setup_gemm, gemm_tasks, run_gemm, {1, 4096, 4096, 0}},
+    {"dynamic qk 128x64x128", setup_gemm, gemm_tasks, run_gemm, {128, 64, 128, 2}},
+    {"dynamic pv 128x128x64", setup_gemm, gemm_tasks, run_gemm, {128, 128, 64, 1}},
+    {"dynamic 512x512x512 rows", setup_gemm, gemm_tasks, run_gemm, {512, 512, 512, 1}},
+    {"dynamic 512x512x512 cols", setup_gemm, gemm_tasks, run_gemm, {512, 512, 512, 2}},
+    {"dynamic qk 1x64x512", setup_gemm, gemm_tasks, run_gemm, {1, 64, 512, 2}},
+    {"dynamic pv 1x512x64", setup_gemm, gemm_tasks, run_gemm, {1, 512, 64, 1}},
+    {"1x1 256->1024 @14", setup_conv, conv_tasks, run_conv, {256, 1024, 1, 14, 1, 1, 0}},
+    {"1x1 96->24 @56", setup_conv, conv_tasks, run_conv, {96, 24, 1, 56, 1, 1, 0}},
+    {"1x1 24->144 @56", setup_conv, conv_tasks, run_conv, {24, 144, 1, 56, 1, 1, 0}},
+    {"1x1 960->160 @7", setup_conv, conv_tasks, run_conv, {960, 160, 1, 7, 1, 1, 0}},
+    {"1x1 512->512 @7", setup_conv, conv_tasks, run_conv, {512, 512, 1, 7, 1, 1, 0}},
+    {"1x1s2 256->512 @56", setup_conv, conv_tasks, run_conv, {256, 512, 1, 56, 1, 2, 0}},
+    {"3x3 64->64 @56", setup_conv, conv_tasks, run_conv, {64, 64, 1, 56, 3, 1, 0}},
+    {"3x3 128->128 @28", setup_conv, conv_tasks, run_conv, {128, 128, 1, 28, 3, 1, 0}},
+    {"3x3 256->256 @14", setup_conv, conv_tasks, run_conv, {256, 256, 1, 14, 3, 1, 0}},
+    {"3x3 512->512 @7", setup_conv, conv_tasks, run_conv, {512, 512, 1, 7, 3, 1, 0}},
+    {"7x7s2 3->64 @224", setup_conv, conv_tasks, run_conv, {3, 64, 1, 224, 7, 2, 0}},
+    {"3x3s2 3->32 @224", setup_conv, conv_tasks, run_conv, {3, 32, 1, 224, 3, 2, 0}},
+    {"3x3s2 32->64 @112", setup_conv, conv_tasks, run_conv, {32, 64, 1, 112, 3, 2, 0}},
+    {"3x3 g32 128->128 @28", setup_conv, conv_tasks, run_conv, {128, 128, 32, 28, 3, 1, 0}},
+    {"dw 3x3 8 @56", setup_conv, conv_tasks, run_conv, {8, 8, 8, 56, 3, 1, 0}},
+    {"dw 3x3 96 @56", setup_conv, conv_tasks, run_conv, {96, 96, 96, 56, 3, 1, 0}},
+    {"dw 3x3s2 96 @56", setup_conv, conv_tasks, run_conv, {96, 96, 96, 56, 3, 2, 0}},
+    {"dw 5x5 96 @56", setup_conv, conv_tasks, run_conv, {96, 96, 96, 56, 5, 1, 0}},
+    {"dw 3x3 240 @28", setup_conv, conv_tasks, run_conv, {240, 240, 240, 28, 3, 1, 0}},
+    {"dw 3x3s2 240 @28", setup_conv, conv_tasks, run_conv, {240, 240, 240, 28, 3, 2, 0}},
+    {"dw 5x5 240 @28", setup_conv, conv_tasks, run_conv, {240, 240, 240, 28, 5, 1, 0}},
+    {"dw 5x5s2 240 @28", setup_conv, conv_tasks, run_conv, {240, 240, 240, 28, 5, 2, 0}},
+    {"dw 3x3 576 @14", setup_conv, conv_tasks, run_conv, {576, 576, 576, 14, 3, 1, 0}},
+    {"dw 3x3s2 576 @14", setup_conv, conv_tasks, run_conv, {576, 576, 576, 14, 3, 2, 0}},
+    {"dw 5x5 576 @14", setup_conv, conv_tasks, run_conv, {576, 576, 576, 14, 5, 1, 0}},
+    {"dw 7x7 96 @56", setup_conv, conv_tasks, run_conv, {96, 96, 96, 56, 7, 1, 0}},
+    {"winograd 64->64 @56", setup_conv, conv_tasks, run_conv, {64, 64, 1, 56, 3, 1, 1}},
+    {"winograd 128->128 @28", setup_conv, conv_tasks, run_conv, {128, 128, 1, 28, 3, 1, 1}},
+    {"winograd 256->256 @14", setup_conv, conv_tasks, run_conv, {256, 256, 1, 14, 3, 1, 1}},
 };
 
 EXPORT size_t bench_count(void) {
@@ -183,10 +180,12 @@ EXPORT double bench_setup(size_t index) {
     return flops;
 }
 
-EXPORT void bench_run(size_t index, size_t repeats) {
-    for (size_t i = 0; i < repeats; i++) {
-        cases[index].run();
-    }
+EXPORT size_t bench_tasks(size_t index) {
+    return cases[index].tasks();
+}
+
+EXPORT void bench_run(size_t index, size_t task) {
+    cases[index].run(task);
 }
 
 /* A chain of dependent additions: its rate is the clock's, and tells a slow kernel from a slow machine. */

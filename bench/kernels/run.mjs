@@ -1,6 +1,7 @@
 // Runs the kernel bench: node bench/kernels/run.mjs <name=file.wasm>... [--match=text] [--rounds=n]
-// The modules take turns, round by round, so that a slow spell of the machine hits all of them; a row shows the shortest
-// sample, which other work on the machine can only lengthen. The canary is the rate of a chain of dependent additions, in GHz over its 3 or 4 cycles.
+// Every task of a case is timed by itself, again and again, and a row shows the sum of their shortest times: other work
+// on the machine can only lengthen a task, and rarely hits all its repeats. The modules take turns, round by round. The
+// canary is the rate of a chain of dependent additions, the clock divided by their latency (3 or 4 cycles).
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 
@@ -33,19 +34,19 @@ function text(exports, address) {
   return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
 }
 
-/** The shortest time of a call, in milliseconds. */
-function time(exports, index) {
+/** Milliseconds per call: the sum of each task's shortest time. */
+function time(exports, index, budget) {
   const flops = exports.bench_setup(index);
-  exports.bench_run(index, 3);
-  const repeats = Math.max(1, Math.round(2e7 / flops));
-  const samples = [];
-  const end = performance.now() + 250;
-  do {
-    const start = performance.now();
-    exports.bench_run(index, repeats);
-    samples.push((performance.now() - start) / repeats);
-  } while (performance.now() < end || samples.length < 5);
-  return { flops, ms: Math.min(...samples) };
+  const shortest = new Float64Array(exports.bench_tasks(index)).fill(Infinity);
+  const end = performance.now() + budget;
+  for (let repeat = 0; repeat < 5 || performance.now() < end; repeat++) {
+    for (let task = 0; task < shortest.length; task++) {
+      const start = performance.now();
+      exports.bench_run(index, task);
+      shortest[task] = Math.min(shortest[task], performance.now() - start);
+    }
+  }
+  return { flops, tasks: shortest.length, ms: shortest.reduce((sum, ms) => sum + ms, 0) };
 }
 
 const builds = files.map(load);
@@ -53,17 +54,17 @@ const [{ exports: first }] = builds;
 for (let index = 0; index < first.bench_count(); index++) {
   const name = text(first, first.bench_name(index));
   if (!name.includes(options.match)) continue;
-  const best = builds.map(() => ({ ms: Infinity, flops: 0 }));
+  const best = builds.map(() => ({ ms: Infinity, flops: 0, tasks: 0 }));
   for (let round = 0; round < options.rounds; round++) {
     builds.forEach((build, i) => {
-      const result = time(build.exports, index);
+      const result = time(build.exports, index, 250);
       if (result.ms < best[i].ms) best[i] = result;
     });
   }
   const cells = best.map(
     ({ ms, flops }, i) => `${builds[i].name} ${ms.toFixed(3).padStart(8)} ms ${(flops / ms / 1e6).toFixed(1).padStart(6)} GF`,
   );
-  console.log(`${name.padEnd(26)} ${cells.join('   ')}`);
+  console.log(`${name.padEnd(26)} ${String(best[0].tasks).padStart(3)} tasks   ${cells.join('   ')}`);
 }
 first.bench_canary(1e6);
 let canary = Infinity;
