@@ -185,7 +185,8 @@ def trees(suite):
         {k: v for k, v in {**_tree_nodes(), **target}.items() if k not in ("nodes_values", "target_weights")} |
         {"nodes_values_as_tensor": helper.make_tensor("v", TensorProto.DOUBLE, [8], [.1, -.3, 0., 0., 0., .2, 0., 0.]),
          "target_weights_as_tensor": helper.make_tensor("w", TensorProto.DOUBLE, [5], weights)}, version=3)
-    _ml(suite, "treeensembleregressor_int64_input", "TreeEnsembleRegressor", [suite.integers(-2, 3, 4, 3)], {**_tree_nodes(), **target})
+    _ml(suite, "treeensembleregressor_int64_input", "TreeEnsembleRegressor", [suite.integers(-2, 3, 4, 3)], {**_tree_nodes(), **target},
+        expected=lambda x: suite.answer("TreeEnsembleRegressor", [x.astype(np.float32)], {**_tree_nodes(), **target}, OPSET, domain=ML), differs=OWN_TYPE)
     classes = {"class_treeids": LEAVES["treeids"], "class_nodeids": LEAVES["nodeids"], "class_ids": [0, 1, 2, 1, 0], "class_weights": [abs(w) for w in weights]}
     for post in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"):
         _ml(suite, f"treeensembleclassifier_{post.lower()}", "TreeEnsembleClassifier", [x],

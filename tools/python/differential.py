@@ -1,0 +1,271 @@
+"""Compare linnet with native ONNX Runtime on random one-node models, and shrink what differs.
+
+Draws operators, versions, types, ranks, attributes and shapes (no elements, broadcasting, values at the edges), writes each as a case
+with ONNX Runtime's outputs as expected values, and lets a command run the folder. What fails is made smaller as long as it
+fails in the same way, and kept. A case depends on the seed and its index alone.
+
+    python tools/python/differential.py --count 500 --seed 1 --out FOLDER          only draw and write
+    python tools/python/differential.py --count 500 --seed 1 --out FOLDER --run    draw, run, shrink
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import copy
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+
+import cases_core
+import draw_core
+import draw_operators
+import fixtures
+
+COMMAND = "node tests/conformance/folder.mjs {dir} --json {json} --quiet"
+ROUNDS = 12
+OLDEST, NEWEST = 7, 28
+
+
+def draw(seed, index, only=None, newest=NEWEST):
+    """The index-th draw of a seed: (name, Drawn), or None for a draw that came to nothing."""
+    d = draw_core.Draw([seed, index])
+    names = sorted(only or draw_operators.OPERATORS)
+    op = d.pick(names)
+    function, first = draw_operators.OPERATORS[op]
+    known = [v for v in draw_core.versions(op) if first <= v <= newest]
+    if not known:
+        return None
+    version = d.pick(known)
+    later = [v for v in draw_core.versions(op) if v > version]
+    last = min(later[0] - 1 if later else newest, newest)
+    drawn = function(d, version, op)
+    if drawn is None:
+        return None
+    drawn.opset = d.integer(min(max(version, OLDEST), last), last)
+    return f"{index:05d}_{op.lower()}_v{drawn.opset}", drawn
+
+
+def solved(drawn, name):
+    """The case with its expected values, or None where ONNX Runtime refuses the model."""
+    try:
+        with np.errstate(all="ignore"):
+            return draw_core.solve(drawn, name)
+    except Exception:
+        return None
+
+
+def _draw_and_solve(seed, index, only, newest):
+    drawn = draw(seed, index, only, newest)
+    case = drawn and solved(drawn[1], drawn[0])
+    return (drawn[0], drawn[1], case.outputs, case.atol) if case else None
+
+
+class Solver:
+    """Runs ONNX Runtime in a process of its own, which may die of a model."""
+
+    def __init__(self):
+        self.pool = None
+        self.deaths = 0
+
+    def call(self, function, *arguments):
+        self.pool = self.pool or concurrent.futures.ProcessPoolExecutor(1)
+        try:
+            return self.pool.submit(function, *arguments).result(60)
+        except (concurrent.futures.process.BrokenProcessPool, concurrent.futures.TimeoutError):
+            self.deaths += 1
+            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.pool = None
+            return None
+
+
+def write(out, cases):
+    """A folder of cases and its table of tolerances."""
+    cases_core.clear(out)
+    lines = ["case\tatol\trtol\tsource\tagreed\tnote"]
+    for case in cases:
+        case.write(out)
+        lines.append(case.line())
+    (out / "cases.tsv").write_text("\n".join(lines) + "\n")
+
+
+def generate(out, count, seed, only, newest):
+    """Draw `count` cases that ONNX Runtime answers; returns {name: Drawn}."""
+    solver, chosen, cases, index = Solver(), {}, [], 0
+    while len(chosen) < count and index < 20 * count:
+        answer = solver.call(_draw_and_solve, seed, index, only, newest)
+        index += 1
+        if answer is None:
+            continue
+        name, drawn, outputs, atol = answer
+        case = drawn.build(name)
+        case.outputs, case.atol, case.source, case.check = outputs, atol, "onnxruntime", False
+        chosen[name] = drawn
+        cases.append(case)
+        if sys.stderr.isatty():
+            print(f"\r{len(chosen)} of {count} drawn", end="", file=sys.stderr)
+    write(out, cases)
+    print(f"{len(chosen)} cases in {out.name}, {index - len(chosen)} draws refused, ONNX Runtime died {solver.deaths} times")
+    return chosen
+
+
+def run(command, folder):
+    """Run the command over a folder; {case: reason} of what failed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        report = pathlib.Path(scratch) / "report.json"
+        words = [word.format(dir=folder, json=report) for word in shlex.split(command)]
+        subprocess.run(words, cwd=fixtures.REPOSITORY, stdout=subprocess.DEVNULL, check=False)
+        if not report.exists():
+            sys.exit(f"{words[0]} wrote no report")
+        failures = {failure["case"]: failure["reason"] for failure in json.loads(report.read_text())["failures"]}
+    for reason in failures.values():
+        if reason.startswith("LOAD_FAILED"):
+            sys.exit(f"linnet does not start: {reason}")
+    return failures
+
+
+def kind_of(reason):
+    """Failures of one kind shrink together: a code, or a wrong result by its first words."""
+    return reason.split(":")[0] + (":shape" if "expected dims" in reason else "")
+
+
+def smaller(drawn):
+    """Candidates one step smaller than a case, most promising first."""
+    for position in range(len(drawn.inputs) - 1, 0, -1):
+        change = copy.deepcopy(drawn)
+        change.inputs[position] = None
+        while change.inputs[-1] is None:
+            change.inputs.pop()
+        yield change
+    for name in drawn.attributes:
+        change = copy.deepcopy(drawn)
+        del change.attributes[name]
+        yield change
+    sizes = {s for value in drawn.inputs if value is not None for s in np.shape(value) if s > 1}
+    for size in sorted(sizes, reverse=True):
+        for target in sorted({1, size // 2, size - 1}):
+            change = copy.deepcopy(drawn)
+            change.inputs = [v if v is None else _cut(v, [i for i, s in enumerate(np.shape(v)) if s == size], target) for v in drawn.inputs]
+            yield change
+    for position, value in enumerate(drawn.inputs):
+        if value is None:
+            continue
+        for axis, size in enumerate(np.shape(value)):
+            for target in sorted({1, size // 2, size - 1} if size > 1 else ()):
+                change = copy.deepcopy(drawn)
+                change.inputs[position] = _cut(value, [axis], target)
+                yield change
+        array = np.asarray(value)
+        if array.dtype.kind == "f" and array.size:
+            for simple in (np.zeros_like(array), np.ones_like(array), np.round(array)):
+                if not np.array_equal(simple, array):
+                    change = copy.deepcopy(drawn)
+                    change.inputs[position] = simple
+                    yield change
+    if drawn.constants:
+        change = copy.deepcopy(drawn)
+        change.constants = ()
+        yield change
+
+
+def _cut(value, axes, target):
+    array = np.asarray(value)
+    for axis in axes:
+        array = np.take(array, range(target), axis)
+    return array
+
+
+def shrink(command, name, drawn, reason, scratch):
+    """The smallest case found that fails like the given one, and its reason."""
+    solver = Solver()
+    for _ in range(ROUNDS):
+        cases, candidates = [], {}
+        for number, candidate in enumerate(smaller(drawn)):
+            if candidate.size() >= drawn.size():
+                continue
+            label = f"{name}_{number}"
+            case = solver.call(_solve_only, candidate, label)
+            if case is None:
+                continue
+            built = candidate.build(label)
+            built.outputs, built.atol = case
+            built.check = False
+            cases.append(built)
+            candidates[label] = candidate
+        if not cases:
+            break
+        write(scratch, cases)
+        failed = {label: why for label, why in run(command, scratch).items() if kind_of(why) == kind_of(reason)}
+        if not failed:
+            break
+        best = min(failed, key=lambda label: candidates[label].size())
+        drawn, reason = candidates[best], failed[best]
+    return drawn, reason
+
+
+def _solve_only(drawn, name):
+    case = solved(drawn, name)
+    return case and (case.outputs, case.atol)
+
+
+def describe(drawn):
+    """One line that says what the case is."""
+    inputs = ", ".join("-" if v is None else f"{np.asarray(v).dtype}{list(np.shape(v))}" for v in drawn.inputs)
+    attributes = " ".join(f"{k}={v}" for k, v in drawn.attributes.items())
+    return f"{drawn.op} opset {drawn.opset} ({inputs}) {attributes}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the cases; it is emptied first")
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ops", help="only these operators, by comma")
+    parser.add_argument("--newest", type=int, default=NEWEST, help="no opset above this one")
+    parser.add_argument("--run", nargs="?", const=COMMAND, metavar="COMMAND", help=f"run the folder and shrink what fails; default '{COMMAND}'")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for the shrunk cases; default OUT-shrunk")
+    parser.add_argument("--each", type=int, default=2, help="shrink at most this many per operator and kind of failure")
+    parser.add_argument("--unsupported", action="store_true", help="shrink operators that are not supported, too")
+    arguments = parser.parse_args()
+
+    warnings.simplefilter("ignore")
+    only = arguments.ops.split(",") if arguments.ops else None
+    out = arguments.out.resolve()
+    chosen = generate(out, arguments.count, arguments.seed, only, arguments.newest)
+    if not arguments.run:
+        return
+    failures = run(arguments.run, out)
+    missing = {name: why for name, why in failures.items() if "UNSUPPORTED" in why and not arguments.unsupported}
+    wrong = {name: why for name, why in failures.items() if name not in missing}
+    print(f"{len(chosen) - len(failures)} agree, {len(wrong)} differ, {len(missing)} not supported")
+    for op, count in collections.Counter(chosen[name].op for name in missing).most_common():
+        print(f"  not supported: {op} ({count})")
+    keep = (arguments.keep or out.with_name(out.name + "-shrunk")).resolve()
+    kept, seen = [], collections.Counter()
+    for name, reason in wrong.items():
+        seen[chosen[name].op, kind_of(reason)] += 1
+        if seen[chosen[name].op, kind_of(reason)] > arguments.each:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            drawn, reason = shrink(arguments.run, name, chosen[name], reason, pathlib.Path(scratch) / "cases")
+        case = solved(drawn, name)
+        if case:
+            case.check = False
+            kept.append(case)
+        print(f"  {name}: {describe(drawn)}\n    {reason}", flush=True)
+    if kept:
+        write(keep, kept)
+    elif keep.exists():
+        shutil.rmtree(keep)
+    if wrong:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
