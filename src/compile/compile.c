@@ -91,6 +91,8 @@ static ln_status compile(ln_program *program, const ln_compile_options *options)
     drop_constant_inputs(model->graph);
     LN_TRY(ln_inline_functions(model));
     LN_TRY(ln_model_each_graph(model, sort_graph, NULL));
+    LN_TRY(ln_expand_gradients(model));
+    LN_TRY(ln_model_each_graph(model, sort_graph, NULL));
     LN_TRY(ln_resolve(program));
     ln_model_index(model);
     LN_TRY(ln_infer_types(model));

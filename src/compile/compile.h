@@ -42,6 +42,8 @@ void ln_program_free(ln_program *program);
 
 /* Phases, each in a file of its own. */
 ln_status ln_inline_functions(ln_model *model);
+/* Nodes must be in order; those made are not. */
+ln_status ln_expand_gradients(ln_model *model);
 ln_status ln_resolve(ln_program *program);
 ln_status ln_infer_types(ln_model *model);
 ln_status ln_pack_weights(ln_program *program);

@@ -1,4 +1,4 @@
-/* ai.onnx.preview.training: one step of Adagrad, Adam and Momentum; Gradient is refused.
+/* ai.onnx.preview.training: one step of Adagrad, Adam and Momentum; and what Gradient turns into.
  *
  * Inputs are the learning rate R, the update count T, then groups of one tensor for each optimised one: values X,
  * gradients G and the running averages; outputs are the new X and the new averages, grouped likewise. Everything is
@@ -72,9 +72,9 @@ static ln_status build_training(ln_build *build) {
     return ln_build_status(build);
 }
 
+/* The compiler turns Gradient into other nodes before rows are built. */
 static ln_status build_gradient(ln_build *build) {
-    return ln_build_fail(build, LN_UNSUPPORTED,
-                         "Gradient differentiates a graph for training; it is not an inference operator");
+    return ln_build_fail(build, LN_UNSUPPORTED, "Gradient cannot stand here");
 }
 
 static ln_status infer_training(ln_op *op) {
@@ -146,6 +146,46 @@ static ln_status run_training(ln_op *op) {
     return LN_OK;
 }
 
+/* What Gradient turns into: ones of a shape, and sums over the axes that were broadcast ------------------------------- */
+
+static ln_status run_ones(ln_op *op) {
+    ln_value *y = ln_out(op, 0);
+    const int64_t count = ln_value_count(y);
+    const double one = 1;
+    for (int64_t i = 0; i < count; i++) {
+        ln_store_f64(y->dtype, y->data, i, 1, &one);
+    }
+    return LN_OK;
+}
+
+static ln_status infer_sum_to(ln_op *op) {
+    const ln_shape *from = &ln_in(op, 0)->shape;
+    const ln_shape *to = &ln_in(op, 1)->shape;
+    ln_shape together;
+    LN_OP_CHECK(op, ln_shape_broadcast(from, to, &together) && ln_shape_equal(&together, from), INVALID_SHAPE,
+                "a gradient of another shape than its value");
+    return ln_op_shape(op, 0, ln_in(op, 0)->dtype, to);
+}
+
+static ln_status run_sum_to(ln_op *op) {
+    const ln_value *x = ln_in(op, 0);
+    ln_value *y = ln_out(op, 0);
+    const ln_shape *const shapes[] = {&y->shape};
+    ln_broadcast walk;
+    ln_broadcast_init(&walk, &x->shape, 1, shapes);
+    memset(y->data, 0, ln_value_bytes(y));
+    for (int64_t i = 0; i < walk.count; i++) {
+        int64_t offset;
+        double sum, value;
+        ln_broadcast_seek(&walk, i, &offset);
+        ln_load_f64(y->dtype, y->data, offset, 1, &sum);
+        ln_load_f64(x->dtype, x->data, i, 1, &value);
+        sum += value;
+        ln_store_f64(y->dtype, y->data, offset, 1, &sum);
+    }
+    return LN_OK;
+}
+
 #define T_RATE (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE))
 #define TRAINING(name)                                                                                       \
     {                                                                                                        \
@@ -157,6 +197,30 @@ static const ln_op_row rows[] = {
     TRAINING("Adagrad"),
     TRAINING("Adam"),
     TRAINING("Momentum"),
+    {"OnesLike",
+     "linnet",
+     1,
+     LN_OPEN,
+     "A>A",
+     {LN_T_FLOAT_BF},
+     ln_build_nothing,
+     ln_infer_same,
+     run_ones,
+     NULL,
+     LN_OP_SHAPE_ONLY,
+     NULL},
+    {"SumToShape",
+     "linnet",
+     1,
+     LN_OPEN,
+     "AA>A",
+     {LN_T_FLOAT_BF},
+     ln_build_nothing,
+     infer_sum_to,
+     run_sum_to,
+     NULL,
+     0,
+     NULL},
     {"Gradient",
      "ai.onnx.preview.training",
      1,
