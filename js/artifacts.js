@@ -66,35 +66,36 @@ export function probeEngine() {
  * Chooses an artifact and a number of threads, each with its reason.
  * @param {{ artifact?: string, threads?: number }} wanted
  * @param {import('./env/platform.js').Platform} platform
+ * @param {{ isShared: boolean }} [given] set when the caller brought the wasm: whether it is built for threads
  */
-export function chooseArtifact(wanted, platform) {
+export function chooseArtifact(wanted, platform, given) {
   const engine = probeEngine();
   if (!engine.simd) throw new LinnetError('UNSUPPORTED', 'this engine has no WebAssembly SIMD, which linnet needs');
+  const [kernels, isThreaded] = wanted.artifact?.split('.') ?? [];
   const obstacle = engine.threads ? platform.threadObstacle() : 'the engine has no shared WebAssembly memory';
-  const { threads, reason: threadsReason } = chooseThreads(wanted, platform, obstacle);
-
-  const [wantedKernels, wantedThreads] = wanted.artifact?.split('.') ?? [];
-  if (wantedKernels === 'relaxed' && !engine.relaxed) throw new LinnetError('UNSUPPORTED', "artifact 'relaxed' was asked for, but this engine has no relaxed SIMD");
-  if (wantedThreads && obstacle) throw new LinnetError('UNSUPPORTED', `artifact '${wanted.artifact}' was asked for, but ${obstacle}`);
-  const kernels = wantedKernels ?? (engine.relaxed ? 'relaxed' : 'simd');
-  const reason = wantedKernels ? 'asked for' : engine.relaxed ? 'the engine has relaxed SIMD' : 'the engine has no relaxed SIMD';
-  const suffix = threads > 1 || wantedThreads ? '.threads' : '';
-  const artifact = /** @type {keyof typeof ARTIFACTS} */ (kernels + suffix);
-  return { artifact, reason, threads, threadsReason };
+  if (kernels === 'relaxed' && !engine.relaxed) throw new LinnetError('UNSUPPORTED', "artifact 'relaxed' was asked for, but this engine has no relaxed SIMD");
+  if ((isThreaded || given?.isShared) && obstacle) throw new LinnetError('UNSUPPORTED', `an artifact with threads was asked for, but ${obstacle}`);
+  const { threads, reason: threadsReason } = chooseThreads(wanted, platform, obstacle, given);
+  if (given) return { artifact: wanted.artifact ?? 'given', reason: 'the wasm was given', threads, threadsReason };
+  if (wanted.artifact) return { artifact: wanted.artifact, reason: 'asked for', threads, threadsReason };
+  const reason = engine.relaxed ? 'the engine has relaxed SIMD' : 'the engine has no relaxed SIMD';
+  return { artifact: (engine.relaxed ? 'relaxed' : 'simd') + (threads > 1 ? '.threads' : ''), reason, threads, threadsReason };
 }
 
 /**
  * @param {{ artifact?: string, threads?: number }} wanted
  * @param {import('./env/platform.js').Platform} platform
  * @param {string | undefined} obstacle why threads cannot be had
+ * @param {{ isShared: boolean }} [given]
  */
-function chooseThreads(wanted, platform, obstacle) {
+function chooseThreads(wanted, platform, obstacle, given) {
   if (wanted.threads === 1) return { threads: 1, reason: 'asked for' };
-  if (obstacle) return { threads: 1, reason: obstacle };
-  if (wanted.artifact && !wanted.artifact.endsWith('.threads')) {
-    check(!wanted.threads, 'INVALID_ARGUMENT', `artifact '${wanted.artifact}' has one thread, but ${wanted.threads} were asked for: take '${wanted.artifact}.threads'`);
-    return { threads: 1, reason: `artifact '${wanted.artifact}' has one thread` };
+  const single = given && !given.isShared ? 'the given wasm' : wanted.artifact && !wanted.artifact.endsWith('.threads') ? `artifact '${wanted.artifact}'` : undefined;
+  if (single) {
+    check(!wanted.threads, 'INVALID_ARGUMENT', `${single} is built for one thread, but ${wanted.threads} were asked for: take one for threads`);
+    return { threads: 1, reason: `${single} is built for one thread` };
   }
+  if (obstacle) return { threads: 1, reason: obstacle };
   if (wanted.threads) return { threads: wanted.threads, reason: 'asked for' };
   const cores = platform.cores();
   return { threads: Math.max(1, Math.min(4, cores >> 1)), reason: `half of ${cores} logical cores, at most 4` };

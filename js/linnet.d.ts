@@ -319,7 +319,8 @@ export interface ModelMetadata {
 
 /** What runs the model, and why. */
 export interface SessionInfo {
-  readonly artifact: Artifact;
+  /** 'given' when the caller brought the wasm without naming it. */
+  readonly artifact: Artifact | 'given';
   readonly artifactReason: string;
   readonly threads: number;
   readonly threadsReason: string;

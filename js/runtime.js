@@ -16,8 +16,10 @@ const SCRATCH_BYTES = 1024;
 
 /** @typedef {{ artifact: string, reason: string, threads: number, threadsReason: string }} Choice */
 
-/** Shared runtimes by what they were made from. @type {Map<string, Promise<Runtime>>} */
-const shared = new Map();
+/** @typedef {{ artifact?: string, threads?: number, wasm?: any, wasmPaths?: any }} RuntimeOptions */
+
+/** Shared runtimes by module and number of threads. @type {WeakMap<WebAssembly.Module, Map<number, Promise<Runtime>>>} */
+const shared = new WeakMap();
 
 export class Runtime {
   /** @type {Record<string, any> | undefined} */
@@ -51,7 +53,7 @@ export class Runtime {
     this.isStarted = false;
   }
 
-  async instantiate() {
+  async #instantiate() {
     const isShared = needsMemory(this.module);
     const memory = isShared ? allocateShared() : undefined;
     const { exports } = await WebAssembly.instantiate(this.module, makeImports(this.module, memory));
@@ -60,7 +62,6 @@ export class Runtime {
     if (exports._initialize) this.call('_initialize');
     this.#scratch = this.allocate(SCRATCH_BYTES);
     if (this.choice.threads > 1) {
-      check(isShared, 'INVALID_ARGUMENT', 'the given wasm is built for one thread, but more were asked for');
       this.pool = this.call('ln_pool_new', this.choice.threads) >>> 0;
       check(this.pool, 'OUT_OF_MEMORY', 'no memory for a pool of threads');
     }
@@ -68,8 +69,8 @@ export class Runtime {
   }
 
   /** Whether the relaxed-SIMD instructions compute what the kernels expect. */
-  selfCheck() {
-    return !this.#exports?.ln_self_check || this.call('ln_self_check') === 1;
+  #isSound() {
+    return this.call('ln_self_check') === 1;
   }
 
   // ---- Calls and memory
@@ -238,51 +239,67 @@ export class Runtime {
     this.#exports = this.#memory = this.#buffer = undefined;
   }
 
-  get holders() {
-    return this.#holders;
-  }
-
   // ---- Making one
 
   /**
    * A runtime for one more session: a new one on one thread, the shared one on several.
    * @param {import('./env/platform.js').Platform} platform
-   * @param {{ artifact?: string, threads?: number, wasm?: any, wasmPaths?: any }} options
+   * @param {RuntimeOptions} options
+   * @returns {Promise<Runtime>}
    */
   static async acquire(platform, options) {
-    const choice = chooseArtifact(options, platform);
-    if (choice.threads === 1) return (await Runtime.make(platform, options, choice)).hold();
-    const key = [platform.name, choice.artifact, choice.threads, typeof options.wasm === 'object' ? '' : options.wasm].join(' ');
-    let promise = shared.get(key);
+    const { module, choice } = await findModule(platform, options);
+    if (choice.threads === 1) return (await Runtime.#make(platform, options, module, choice)).hold();
+    const runtimes = shared.get(module) ?? new Map();
+    shared.set(module, runtimes);
+    let promise = runtimes.get(choice.threads);
     if (!promise) {
-      promise = Runtime.make(platform, options, choice).then((runtime) => {
-        runtime.#onDrop = () => void shared.delete(key);
+      const forget = () => void runtimes.delete(choice.threads);
+      promise = Runtime.#make(platform, options, module, choice).then((runtime) => {
+        runtime.#onDrop = forget;
         return runtime;
       });
-      shared.set(key, promise);
-      promise.catch(() => shared.delete(key));
+      runtimes.set(choice.threads, promise);
+      promise.catch(forget);
     }
-    return (await promise).hold();
+    const runtime = await promise;
+    // Its last session may have been released meanwhile.
+    return runtime.#exports ? runtime.hold() : Runtime.acquire(platform, options);
   }
 
   /**
    * @param {import('./env/platform.js').Platform} platform
-   * @param {{ artifact?: string, wasm?: any, wasmPaths?: any }} options
+   * @param {RuntimeOptions} options
+   * @param {WebAssembly.Module} module
    * @param {Choice} choice
    * @returns {Promise<Runtime>}
    */
-  static async make(platform, options, choice) {
-    const file = ARTIFACTS[/** @type {keyof typeof ARTIFACTS} */ (choice.artifact)];
-    const wasm = options.wasm ?? locate(options.wasmPaths, file) ?? platform.artifactUrl(file);
-    check(wasm, 'INVALID_ARGUMENT', `this platform has no place to find ${file}: import it and pass it as option 'wasm'`);
-    const module = await loadModule(wasm, platform);
-    const runtime = await new Runtime(platform, module, choice).instantiate();
-    if (runtime.selfCheck()) return runtime;
+  static async #make(platform, options, module, choice) {
+    const runtime = await new Runtime(platform, module, choice).#instantiate();
+    if (runtime.#isSound()) return runtime;
     runtime.#drop();
     check(!options.artifact && !options.wasm, 'UNSUPPORTED', 'this engine computes relaxed-SIMD instructions wrongly, and the wasm was chosen by the caller');
     const artifact = choice.artifact.replace('relaxed', 'simd');
-    return Runtime.make(platform, { ...options, artifact }, { ...choice, artifact, reason: 'the engine computes relaxed SIMD wrongly' });
+    const plain = await findModule(platform, { ...options, artifact });
+    return Runtime.#make(platform, options, plain.module, { ...choice, artifact, reason: 'the engine computes relaxed SIMD wrongly' });
   }
+}
+
+/**
+ * The compiled wasm for some options, and why it is this one.
+ * @param {import('./env/platform.js').Platform} platform
+ * @param {RuntimeOptions} options
+ */
+async function findModule(platform, options) {
+  if (options.wasm !== undefined) {
+    const module = await loadModule(options.wasm, platform);
+    return { module, choice: chooseArtifact(options, platform, { isShared: needsMemory(module) }) };
+  }
+  const choice = chooseArtifact(options, platform);
+  const file = ARTIFACTS[/** @type {keyof typeof ARTIFACTS} */ (choice.artifact)];
+  const location = locate(options.wasmPaths, file) ?? platform.artifactUrl(file);
+  check(location, 'INVALID_ARGUMENT', `this platform has no place to find ${file}: import it and pass it as option 'wasm'`);
+  return { module: await loadModule(location, platform), choice };
 }
 
 function allocateShared() {
