@@ -35,6 +35,8 @@ export function serve({ port = 0, isIsolated = true } = {}) {
       'content-type': TYPES[/** @type {keyof typeof TYPES} */ (extname(file))] ?? 'application/octet-stream',
       'content-length': info.size,
       'cache-control': 'no-cache',
+      // A service worker may answer for the whole site though it lies in a folder.
+      'service-worker-allowed': '/',
       ...(isIsolated ? ISOLATION : {}),
     });
     createReadStream(file).pipe(response);

@@ -88,6 +88,21 @@ describe('chromium', { skip }, () => {
     assert.match(wasm.message, /text\/html/);
   });
 
+  test('a service worker isolates a page', async () => {
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    await page.goto(`${servers.plain.url}/tests/browser/page.html`);
+    await page.waitForFunction('globalThis.ready');
+    const reloaded = page.waitForNavigation({ timeout: 10_000 });
+    await page.evaluate(() => void globalThis.isolate({ worker: '/web/isolation-worker.js', scope: '/' }));
+    await reloaded;
+    await page.waitForFunction('globalThis.ready');
+    assert.equal(await page.evaluate(() => globalThis.isolate()), true);
+    const { info } = await page.evaluate(() => globalThis.classify({ threads: 2 }));
+    assert.equal(info.threads, 2);
+    await context.close();
+  });
+
   test('the demo page knows its samples', async () => {
     const page = await browser.newPage();
     await page.goto(`${servers.isolated.url}/demo/`);
