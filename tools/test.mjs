@@ -101,7 +101,10 @@ async function main() {
 
   const total = { passed: 0, failed: 0, skipped: 0 };
   const add = (counts) => Object.keys(total).forEach((key) => (total[key] += counts[key]));
-  if (chosen.some((suite) => !suite.preset)) await import('./build.mjs');
+  if (chosen.some((suite) => !suite.preset)) {
+    await import('./build.mjs');
+    if (process.exitCode) throw new ToolError('the build failed, so no test ran');
+  }
   for (const suite of chosen) {
     const start = Date.now();
     try {
