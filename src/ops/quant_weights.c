@@ -132,8 +132,9 @@ static ln_status infer_weights(ln_op *op) {
                 ln_shape_text(&shape, text));
     LN_TRY(check_weights(op, params, local));
     local->m = ln_shape_product(&shape, 0, shape.rank - 1);
-    LN_OP_CHECK(op, local->m < INT32_MAX / 64 && ln_value_count(a) < (int64_t)(SIZE_MAX / 16), LIMIT_EXCEEDED,
-                "A has too many rows");
+    const int64_t limit = (int64_t)(SIZE_MAX / (16 * PANEL));
+    LN_OP_CHECK(op, local->m < limit && params->k < limit && ln_value_count(a) < (int64_t)(SIZE_MAX / 16),
+                LIMIT_EXCEEDED, "A of shape %s is too large", ln_shape_text(&shape, text));
     ln_gemm_f32_args args = {.m = (size_t)local->m, .n = PANEL, .k = (size_t)params->k, .alpha = 1};
     args.a_row_stride = args.b_col_stride = (size_t)params->k;
     args.a_col_stride = args.b_row_stride = 1;
