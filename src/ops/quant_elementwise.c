@@ -150,8 +150,8 @@ typedef struct softmax_params {
 static ln_status build_softmax(ln_build *build) {
     softmax_params *params = ln_build_params(build, sizeof(*params));
     if (params != NULL) {
-        params->axis = ln_attr_int(build, "axis", 0);
         params->flattened = ln_attr_int(build, "opset", 13) < 13;
+        params->axis = ln_attr_int(build, "axis", params->flattened ? 1 : -1);
     }
     return ln_build_status(build);
 }
