@@ -155,6 +155,7 @@ static ln_status infer_outputs(ln_op *op, ln_attention *a) {
     if (ln_out(op, PRESENT_V)) {
         a->present_v = ln_heads_split(dtype_v, a->kv_heads, a->keys, a->head_v);
     }
+    a->scored = a->keys;
     if (ln_out(op, SCORES)) {
         a->scores = ln_heads_split(dtype, a->heads, a->queries, a->keys);
     }
@@ -175,7 +176,7 @@ static ln_status infer_attention(ln_op *op) {
                         .hidden = -INFINITY};
     LN_TRY(infer_inputs(op, a));
     LN_TRY(infer_lengths(op, a));
-    LN_TRY(ln_attention_mask_of(op, MASK, &a->masks[0]));
+    LN_TRY(ln_attention_add_mask(op, MASK, 0));
     LN_TRY(infer_outputs(op, a));
     a->scale = params->scale != 0 ? params->scale : 1 / sqrtf((float)a->head);
     return ln_attention_plan(op);
@@ -183,29 +184,19 @@ static ln_status infer_attention(ln_op *op) {
 
 /* ---- Run ---- */
 
-static const void *bytes_in(const ln_op *op, int input) {
-    const ln_value *value = ln_in(op, input);
-    return value ? value->data : NULL;
-}
-
-static const void *bytes_out(const ln_op *op, int output) {
-    const ln_value *value = ln_out(op, output);
-    return value ? value->data : NULL;
-}
-
 static ln_status run_attention(ln_op *op) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
-    a->q.data = bytes_in(op, Q);
-    a->k.data = bytes_in(op, K);
-    a->v.data = bytes_in(op, V);
-    a->masks[0].at.data = bytes_in(op, MASK);
-    a->past_k.data = bytes_in(op, PAST_K);
-    a->past_v.data = bytes_in(op, PAST_V);
+    ln_heads_bind(&a->q, ln_in(op, Q));
+    ln_heads_bind(&a->k, ln_in(op, K));
+    ln_heads_bind(&a->v, ln_in(op, V));
+    ln_attention_bind_mask(op, MASK, 0);
+    ln_heads_bind(&a->past_k, ln_in(op, PAST_K));
+    ln_heads_bind(&a->past_v, ln_in(op, PAST_V));
     a->lengths = ln_in(op, LENGTHS);
-    a->y.data = bytes_out(op, Y);
-    a->present_k.data = bytes_out(op, PRESENT_K);
-    a->present_v.data = bytes_out(op, PRESENT_V);
-    a->scores.data = bytes_out(op, SCORES);
+    ln_heads_bind(&a->y, ln_out(op, Y));
+    ln_heads_bind(&a->present_k, ln_out(op, PRESENT_K));
+    ln_heads_bind(&a->present_v, ln_out(op, PRESENT_V));
+    ln_heads_bind(&a->scores, ln_out(op, SCORES));
     return ln_attention_run(op);
 }
 

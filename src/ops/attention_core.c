@@ -40,34 +40,6 @@ static void *at(const ln_heads *heads, int64_t b, int64_t n, int64_t i) {
     return (char *)(uintptr_t)heads->data + (size_t)place(heads, b, n, i) * width;
 }
 
-ln_status ln_attention_mask_of(ln_op *op, int input, ln_attention_mask *mask) {
-    const ln_attention *a = LN_LOCAL(op, ln_attention);
-    const ln_value *value = ln_in(op, input);
-    if (!value) {
-        return LN_OK;
-    }
-    const int64_t full[4] = {a->batches, a->heads, a->queries, a->keys};
-    const ln_shape *shape = &value->shape;
-    int64_t strides[4] = {0};
-    char text[LN_SHAPE_TEXT_BYTES];
-    int64_t step = 1;
-    bool fits = shape->rank >= 1 && shape->rank <= 4;
-    for (int i = shape->rank - 1, axis = 3; fits && i >= 0; i--, axis--) {
-        fits =
-            shape->dims[i] == full[axis] || shape->dims[i] == 1 || (axis == 3 && shape->dims[i] < full[axis]);
-        strides[axis] = shape->dims[i] == 1 && axis < 3 ? 0 : step;
-        step *= shape->dims[i];
-    }
-    LN_OP_CHECK(op, fits, INVALID_SHAPE, "the mask of shape %s does not broadcast to [%lld,%lld,%lld,%lld]",
-                ln_shape_text(shape, text), (long long)full[0], (long long)full[1], (long long)full[2],
-                (long long)full[3]);
-    mask->at = (ln_heads){.dtype = value->dtype, .batch = strides[0], .head = strides[1], .row = strides[2]};
-    mask->column = 1;
-    mask->columns = shape->dims[shape->rank - 1];
-    mask->choice = value->dtype == LN_BOOL;
-    return LN_OK;
-}
-
 /* Room for gathered rows of all heads; *offset is where it starts. */
 static ln_status reserve(ln_op *op, const ln_attention *a, int64_t dim, size_t *offset) {
     const int64_t dims[] = {a->batches, a->kv_heads, a->keys, dim, a->wide ? 2 : 1};
@@ -80,7 +52,7 @@ static ln_status reserve(ln_op *op, const ln_attention *a, int64_t dim, size_t *
 }
 
 static bool has_mask(const ln_attention *a) {
-    return present(&a->masks[0].at) || present(&a->masks[1].at) || a->ends;
+    return present(&a->masks[0].at) || present(&a->masks[1].at) || a->bounds;
 }
 
 static int64_t row_blocks(const ln_attention *a) {
@@ -178,10 +150,14 @@ static void add_mask(const ln_attention *a, const ln_attention_mask *mask, int64
     }
 }
 
+static bool out_of_bounds(const ln_attention *a, int64_t b, int64_t j) {
+    return a->bounds > 0 && (j >= a->ends[b] || (a->bounds > 1 && j < a->starts[b]));
+}
+
 /* What is added to the scores of one row: row[j] for the keys j of the range; false when every key is hidden. */
 static bool mask_row(const ln_attention *a, int64_t b, int64_t n, int64_t i, range keys, double *row) {
     for (int64_t j = keys.lo; j < keys.hi; j++) {
-        row[j] = a->ends && ((a->starts && j < a->starts[b]) || j >= a->ends[b]) ? (double)a->hidden : 0;
+        row[j] = out_of_bounds(a, b, j) ? (double)a->hidden : 0;
     }
     for (int m = 0; m < 2; m++) {
         if (present(&a->masks[m].at)) {
@@ -314,11 +290,13 @@ static void score_row(const ln_attention *a, const void *q, const ln_heads *k, i
 static void emit_scores(const ln_attention *a, ln_scores_stage stage, int64_t b, int64_t n, int64_t i,
                         range keys, double *scores) {
     if (present(&a->scores) && a->stage == stage) {
-        const double outside = stage == LN_SCORES_SOFTMAX ? 0 : -INFINITY;
-        for (int64_t j = 0; j < a->keys; j++) {
+        /* GroupQueryAttention writes 0 for keys that a query does not see. */
+        const bool zero = stage == LN_SCORES_SOFTMAX || a->length_kind == LN_LENGTH_LAST;
+        const double outside = zero ? 0 : -INFINITY;
+        for (int64_t j = 0; j < a->scored; j++) {
             scores[j] = j < keys.lo || j >= keys.hi ? outside : scores[j];
         }
-        ln_store_f64(a->scores.dtype, at(&a->scores, b, n, i), 0, a->keys, scores);
+        ln_store_f64(a->scores.dtype, at(&a->scores, b, n, i), 0, a->scored, scores);
     }
 }
 
@@ -416,8 +394,8 @@ static const float *block_mask(const ln_attention *a, const block *k, size_t *st
     if (a->left < 0 && !has_mask(a)) {
         return NULL;
     }
-    if (a->left < 0 && !a->ends && !present(&a->masks[1].at) && only->at.dtype == LN_FLOAT && !only->choice &&
-        only->columns >= k->keys.hi) {
+    if (a->left < 0 && !a->bounds && !present(&a->masks[1].at) && only->at.dtype == LN_FLOAT &&
+        !only->choice && only->columns >= k->keys.hi) {
         *stride = (size_t)only->at.row;
         return (const float *)at(&only->at, k->b, k->n, k->begin) + k->keys.lo;
     }
@@ -546,11 +524,14 @@ static ln_status attend(ln_op *op) {
     return ln_op_grid(op, attend_task, a->batches * a->heads * row_blocks(a));
 }
 
+/* Where gathered rows stand: in the present output when it has the compute type, else in scratch. */
 static void bind(ln_op *op, bool gathers, ln_heads *all, const ln_heads *fresh, const ln_heads *kept,
                  size_t offset) {
-    all->data = !gathers                    ? fresh->data
-                : kept->dtype == all->dtype ? kept->data
-                                            : (char *)op->scratch + offset;
+    if (!gathers || kept->dtype == all->dtype) {
+        *all = gathers ? *kept : *fresh;
+    } else {
+        all->data = (char *)op->scratch + offset;
+    }
 }
 
 ln_status ln_attention_run(ln_op *op) {

@@ -47,8 +47,9 @@ typedef struct ln_attention {
     ln_heads q, k, v, y;
     ln_heads bias_q, bias_k, bias_v; /* added to every row */
     ln_heads past_k, past_v, present_k, present_v;
-    ln_heads scores; /* an output for the scores, as they are at `stage` */
+    ln_heads scores; /* an output for the scores, as they are at `stage`, of the first `scored` keys */
     ln_scores_stage stage;
+    int64_t scored;
     float scale;
     float softcap; /* 0 for none */
     float hidden;  /* what a choice mask adds to the scores of keys that take no part */
@@ -56,7 +57,8 @@ typedef struct ln_attention {
     bool prompt;         /* LN_LENGTH_LAST: there is no past, whatever the lengths say */
     int64_t left, right; /* window around a query's own key, -1 where unbounded */
     ln_attention_mask masks[2];
-    const int32_t *starts, *ends; /* [batches] or NULL: keys outside take no part, as in a choice mask */
+    int bounds; /* 1: keys from ends[batch] on take no part, as in a choice mask; 2: nor those before starts[batch] */
+    const int32_t *ends, *starts;
     ln_length_kind length_kind;
     const ln_value *lengths;
     bool smooth;           /* one more score, of `sinks` or 0, in the sum of the softmax */
@@ -80,7 +82,19 @@ ln_status ln_attention_run(ln_op *op);
  * first + head * dim. */
 ln_heads ln_heads_split(ln_dtype dtype, int64_t heads, int64_t rows, int64_t dim);
 ln_heads ln_heads_joined(ln_dtype dtype, int64_t rows, int64_t width, int64_t first, int64_t dim);
-/* The mask that input `input` is: it broadcasts to [batch, heads, queries, keys], its last axis may be shorter. */
-ln_status ln_attention_mask_of(ln_op *op, int input, ln_attention_mask *mask);
+static inline void ln_heads_bind(ln_heads *heads, const ln_value *value) {
+    heads->data = value ? value->data : NULL;
+}
+
+/* ---- Masks: attention_mask.c ---- */
+
+/* Infer: input `input`, when it is there, as mask number `slot`: it broadcasts to [batch, heads, queries, keys], and its last axis
+ * may be shorter than the keys. */
+ln_status ln_attention_add_mask(ln_op *op, int input, int slot);
+/* Infer: the same for the int32 masks of com.microsoft, of whole keys: [B] ends, [2B] ends and starts, [3B+2] ends first,
+ * [B,T] and [B,S,T] with 0 for keys that take no part, [B,1,M,M] for sequences of up to M. */
+ln_status ln_attention_add_key_mask(ln_op *op, int input, int slot);
+/* Run: binds the bytes of either. */
+void ln_attention_bind_mask(ln_op *op, int input, int slot);
 
 #endif
