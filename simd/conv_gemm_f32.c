@@ -23,8 +23,14 @@ enum {
     MAX_TASKS = 64,
     MAX_PIXELS = 2048, /* of one task */
     FEW_PIXELS = 64,   /* a task keeps at least these while there is another way to split */
-    DIRECT_ROWS = 32   /* up to here panels of a pointwise convolution are read in place */
+    TILE_TASKS = 16,   /* output channels are split for no more tasks than this, */
+    LEAST_ROWS = 64,   /* into no fewer, since each task packs its panels */
+    DIRECT_SIZE = 32   /* with so few channels in or out, pointwise panels are read in place */
 };
+
+static size_t at_most(size_t value, size_t limit) {
+    return value < limit ? value : limit;
+}
 
 static size_t group_depth(const ln_conv_f32_plan *plan) {
     return plan->shape.in_channels / plan->shape.groups * plan->outer_taps;
@@ -53,47 +59,64 @@ static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const conv_
     }
 }
 
-/* Half a panel: four pixels side by side, or anywhere. */
-static LN_NOINLINE void pack_four(float *panel, const float *const pixels[4], bool contiguous,
-                                  const conv_taps *taps) {
+/* Half a panel: four pixels side by side. */
+static LN_NOINLINE void pack_four(float *panel, const float *pixel, const conv_taps *taps) {
+    for (size_t plane = 0; plane < taps->planes; plane++) {
+        for (size_t t = 0; t < taps->taps; t++) {
+            ln_store(panel, ln_load(pixel + taps->offsets[t]));
+            panel += LN_TILE_COLS;
+        }
+        pixel += taps->plane_stride;
+    }
+}
+
+/* Half a panel: four pixels anywhere. */
+static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4], const conv_taps *taps) {
+    const float *p0 = pixels[0], *p1 = pixels[1], *p2 = pixels[2], *p3 = pixels[3];
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
             const size_t offset = plane * taps->plane_stride + taps->offsets[t];
-            if (contiguous) {
-                ln_store(panel, ln_load(pixels[0] + offset));
-            } else {
-                panel[0] = pixels[0][offset];
-                panel[1] = pixels[1][offset];
-                panel[2] = pixels[2][offset];
-                panel[3] = pixels[3][offset];
-            }
+            panel[0] = p0[offset];
+            panel[1] = p1[offset];
+            panel[2] = p2[offset];
+            panel[3] = p3[offset];
             panel += LN_TILE_COLS;
         }
     }
 }
 
-/* Packs all panels of a region; the last one repeats its last pixel. */
-static void pack_panels(const ln_conv_region *region, const ln_conv_view *view, const conv_taps *taps,
-                        float *panels) {
+static void pack_half(float *panel, const float *const pixels[4], const conv_taps *taps) {
+    if (pixels[3] == pixels[0] + 3) {
+        pack_four(panel, pixels[0], taps);
+    } else {
+        gather_four(panel, pixels, taps);
+    }
+}
+
+/*
+ * Packs the panel of the eight pixels from `first`, counted over the region's rows; past the end the last
+ * one is repeated.
+ */
+static void pack_panel(float *panel, const ln_conv_region *region, const ln_conv_view *view,
+                       const conv_taps *taps, size_t first) {
     const size_t pixels = region->rows * region->cols;
-    size_t row = 0, col = 0;
-    for (size_t p = 0; p < pixels; p += LN_TILE_COLS) {
-        const float *address[8];
-        const bool eight = col + LN_TILE_COLS <= region->cols;
-        for (size_t i = 0; i < LN_TILE_COLS; i++) {
-            address[i] = view->base + row * view->row_advance * view->row_stride + col;
-            if (p + i + 1 < pixels && ++col == region->cols) {
-                col = 0;
-                row++;
-            }
+    size_t row = first / region->cols, col = first % region->cols;
+    const float *address[8];
+    const bool eight = col + LN_TILE_COLS <= region->cols;
+    for (size_t i = 0; i < LN_TILE_COLS; i++) {
+        address[i] = view->base + row * view->row_advance * view->row_stride + col;
+        if (first + i + 1 < pixels && ++col == region->cols) {
+            col = 0;
+            row++;
         }
-        if (eight) {
-            pack_eight(panels, address[0], taps);
-        } else {
-            pack_four(panels, address, address[3] == address[0] + 3, taps);
-            pack_four(panels + 4, address + 4, address[7] == address[4] + 3, taps);
-        }
-        panels += taps->planes * taps->taps * LN_TILE_COLS;
+    }
+    if (eight && taps->taps == 1) {
+        ln_tile_f32_pack_b(panel, address[0], taps->plane_stride, 1, taps->planes, LN_TILE_COLS);
+    } else if (eight) {
+        pack_eight(panel, address[0], taps);
+    } else {
+        pack_half(panel, address, taps);
+        pack_half(panel + 4, address + 4, taps);
     }
 }
 
@@ -113,29 +136,69 @@ static size_t copy_elems(const ln_conv_f32_plan *plan) {
     return ln_saturating_mul(ln_conv_window_elems(&window), plan->depth_step);
 }
 
-/* One pass: panels of depth_begin .. depth_begin + depth for every tile of the task. */
-static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, const float *weights,
-                     const float *x, const ln_conv_region *region, size_t depth_begin, size_t depth,
-                     size_t first_row, size_t tile_begin, size_t tile_end, const conv_scratch *scratch) {
-    const size_t m = group_rows(&plan->shape);
-    const size_t k = depth * plan->taps, all_k = group_depth(plan) * plan->taps;
-    const size_t pixels = region->rows * region->cols;
-    const size_t first_pixel = region->position * plan->plane_out +
-                               region->row * plan->shape.out[ln_conv_axis(plan, 1)] + region->col;
-    const ln_conv_view view = ln_conv_view_of(plan, region, x, depth_begin, depth, scratch->copy);
-    ln_tile_f32_panels panels = {scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
-    if (plan->taps == 1 && region->rows == 1 && pixels % LN_TILE_COLS == 0 && m <= DIRECT_ROWS) {
-        panels = (ln_tile_f32_panels){view.base, view.plane_stride, LN_TILE_COLS};
-    } else {
-        ln_conv_tap_offsets(plan, &view, scratch->offsets);
-        const conv_taps taps = {scratch->offsets, plan->taps, depth, view.plane_stride};
-        pack_panels(region, &view, &taps, scratch->panels);
+/*
+ * The panels of a region for one pass. When all of the depth is in this pass, the last panel overlaps the
+ * one before it instead of being part empty: its sums are made twice, the same both times. `tail` is its
+ * first pixel, or the count.
+ */
+typedef struct pass_panels {
+    ln_tile_f32_panels body, last;
+    size_t pixels, tail;
+} pass_panels;
+
+static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region *region,
+                             const ln_conv_view *view, size_t depth, const conv_scratch *scratch) {
+    const size_t k = depth * plan->taps, pixels = region->rows * region->cols;
+    const bool direct = plan->taps == 1 && region->rows == 1 && pixels % LN_TILE_COLS == 0 &&
+                        (group_rows(&plan->shape) <= DIRECT_SIZE || k <= DIRECT_SIZE);
+    pass_panels panels = {.pixels = pixels, .tail = pixels};
+    if (direct) {
+        panels.body = (ln_tile_f32_panels){view->base, view->plane_stride, LN_TILE_COLS};
+        return panels;
     }
-    for (size_t t = tile_begin; t < tile_end; t++) {
+    ln_conv_tap_offsets(plan, view, scratch->offsets);
+    const conv_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
+    const bool overlaps = depth == group_depth(plan) && pixels > LN_TILE_COLS && pixels % LN_TILE_COLS != 0;
+    panels.body = (ln_tile_f32_panels){scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
+    panels.last = panels.body;
+    for (size_t p = 0; p < pixels; p += LN_TILE_COLS) {
+        const bool last = overlaps && pixels - p < LN_TILE_COLS;
+        float *const panel = scratch->panels + p * k;
+        pack_panel(panel, region, view, &taps, last ? pixels - LN_TILE_COLS : p);
+        if (last) {
+            panels.last.b = panel;
+            panels.pixels = p;
+            panels.tail = pixels - LN_TILE_COLS;
+        }
+    }
+    return panels;
+}
+
+/*
+ * What one pass works on: depth_begin .. depth_begin + depth, for tiles tile_begin .. tile_end of the group.
+ */
+typedef struct conv_pass {
+    const float *weights, *x;
+    size_t depth_begin, depth, first_row, first_pixel, tile_begin, tile_end;
+} conv_pass;
+
+static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, const ln_conv_region *region,
+                     const conv_pass *pass, const conv_scratch *scratch) {
+    const size_t m = group_rows(&plan->shape);
+    const size_t k = pass->depth * plan->taps, all_k = group_depth(plan) * plan->taps;
+    const ln_conv_view view =
+        ln_conv_view_of(plan, region, pass->x, pass->depth_begin, pass->depth, scratch->copy);
+    const pass_panels panels = panels_of(plan, region, &view, pass->depth, scratch);
+    for (size_t t = pass->tile_begin; t < pass->tile_end; t++) {
         const size_t row = ln_tile_f32_begin(m, t);
         const size_t rows = ln_tile_f32_begin(m, t + 1) - row;
-        const float *tile = weights + row * all_k + depth_begin * plan->taps * rows;
-        ln_tile_f32_run(out, rows, k, tile, 0, panels, first_row + row, first_pixel, pixels);
+        const float *tile = pass->weights + row * all_k + pass->depth_begin * plan->taps * rows;
+        ln_tile_f32_run(out, rows, k, tile, 0, panels.body, pass->first_row + row, pass->first_pixel,
+                        panels.pixels);
+        if (panels.tail < panels.pixels) {
+            ln_tile_f32_run(out, rows, k, tile, 0, panels.last, pass->first_row + row,
+                            pass->first_pixel + panels.tail, LN_TILE_COLS);
+        }
     }
 }
 
@@ -156,23 +219,21 @@ static void run_group(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args
     out.c_stride = out.residual_stride = out_pixels;
     out.bias = args->bias;
     out.bias_row_stride = 1;
-    size_t begin = 0;
-    do {
-        const size_t step = depth - begin < plan->depth_step ? depth - begin : plan->depth_step;
-        out.accumulate = begin > 0;
-        out.finish = begin + step == depth;
-        run_pass(plan, &out, weights, x, region, begin, step, group * m, tile_begin, tile_end, scratch);
-        begin += step;
-    } while (begin < depth);
-    const size_t row = ln_tile_f32_begin(m, tile_begin);
     const size_t first_pixel =
         region->position * plan->plane_out + region->row * s->out[ln_conv_axis(plan, 1)] + region->col;
+    conv_pass pass = {.weights = weights, .x = x, .first_row = group * m, .first_pixel = first_pixel};
+    pass.tile_begin = tile_begin;
+    pass.tile_end = tile_end;
+    do {
+        pass.depth = at_most(depth - pass.depth_begin, plan->depth_step);
+        out.accumulate = pass.depth_begin > 0;
+        out.finish = pass.depth_begin + pass.depth == depth;
+        run_pass(plan, &out, region, &pass, scratch);
+        pass.depth_begin += pass.depth;
+    } while (pass.depth_begin < depth);
+    const size_t row = ln_tile_f32_begin(m, tile_begin);
     ln_tile_f32_rest(&out, group * m + row, ln_tile_f32_begin(m, tile_end) - row, first_pixel,
                      region->rows * region->cols);
-}
-
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
 }
 
 static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t index, void *memory) {
@@ -252,7 +313,7 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
         }
         if (pixels >= 2 * FEW_PIXELS && plan->row_step * plan->col_step > FEW_PIXELS) {
             pixels = at_most(pixels, plan->plane_out) / 2;
-        } else if (plan->tile_step >= 8) {
+        } else if (plan->tile_step * LN_TILE_ROWS >= 2 * LEAST_ROWS && plan->task_count < TILE_TASKS) {
             plan->tile_step = ln_divide_up(plan->tile_step, 2);
         } else {
             count_tasks(plan);

@@ -29,49 +29,68 @@ size_t ln_conv_window_elems(const ln_conv_window *window) {
     return ln_saturating_mul(ln_saturating_mul(window->rows, window->phases), window->phase_cols);
 }
 
-/* dst[i] = src[begin + i * step] for i < count, 0 where that is outside [0, size). */
-static void copy_strided(float *dst, const float *src, ptrdiff_t begin, size_t step, size_t count,
-                         size_t size) {
-    size_t i = 0;
-    for (; i < count && begin + (ptrdiff_t)(i * step) < 0; i++) {
-        dst[i] = 0.0f;
+/* The columns of one phase: zeros on the left, elements of the plane, zeros on the right. */
+typedef struct phase_span {
+    size_t left, inside, right;
+    ptrdiff_t first; /* column of the first element inside */
+} phase_span;
+
+static phase_span span_of(ptrdiff_t begin, size_t step, size_t count, size_t width) {
+    phase_span span = {.left = 0};
+    if (begin < 0) {
+        span.left = ln_divide_up((size_t)-begin, step);
+        span.left = span.left < count ? span.left : count;
     }
-    const ptrdiff_t left = (ptrdiff_t)size - begin;
-    const size_t inside = left <= 0 ? 0 : ln_divide_up((size_t)left, step);
-    const size_t end = inside < count ? inside : count;
-    const float *from = src + begin;
+    span.first = begin + (ptrdiff_t)(span.left * step);
+    if (span.first < (ptrdiff_t)width) {
+        span.inside = ln_divide_up((size_t)((ptrdiff_t)width - span.first), step);
+        span.inside = span.inside < count - span.left ? span.inside : count - span.left;
+    }
+    span.right = count - span.left - span.inside;
+    return span;
+}
+
+/* dst[i] = from[i * step]; reads nothing past the last of them. */
+LN_INLINE void copy_strided(float *dst, const float *from, size_t step, size_t count) {
+    size_t i = 0;
     if (step == 1) {
-        for (; i + 4 <= end; i += 4) {
+        for (; i + 4 <= count; i += 4) {
             ln_store(dst + i, ln_load(from + i));
         }
     } else if (step == 2) {
-        for (; i + 4 < end; i += 4) {
+        for (; i + 4 < count; i += 4) {
             const ln_v32f low = ln_load(from + 2 * i), high = ln_load(from + 2 * i + 4);
             ln_store(dst + i, wasm_i32x4_shuffle(low, high, 0, 2, 4, 6));
         }
     }
-    for (; i < end; i++) {
+    for (; i < count; i++) {
         dst[i] = from[i * step];
     }
-    for (; i < count; i++) {
+}
+
+static void zero(float *dst, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         dst[i] = 0.0f;
     }
 }
 
-/* Copies the window of one plane; a missing plane is padding. */
 void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
                          size_t width) {
-    for (size_t r = 0; r < window->rows; r++) {
-        const ptrdiff_t row = window->row + (ptrdiff_t)(r * window->row_step);
-        const bool outside = plane == NULL || row < 0 || row >= (ptrdiff_t)height;
-        for (size_t phase = 0; phase < window->phases; phase++) {
-            if (outside) {
-                memset(dst, 0, window->phase_cols * sizeof(float));
-            } else {
-                copy_strided(dst, plane + (size_t)row * width, window->col + (ptrdiff_t)phase,
-                             window->col_step, window->phase_cols, width);
+    const size_t dst_stride = window->phases * window->phase_cols;
+    for (size_t phase = 0; phase < window->phases; phase++) {
+        const phase_span span =
+            span_of(window->col + (ptrdiff_t)phase, window->col_step, window->phase_cols, width);
+        float *to = dst + phase * window->phase_cols;
+        for (size_t r = 0; r < window->rows; r++, to += dst_stride) {
+            const ptrdiff_t row = window->row + (ptrdiff_t)(r * window->row_step);
+            if (plane == NULL || row < 0 || row >= (ptrdiff_t)height || span.inside == 0) {
+                zero(to, window->phase_cols);
+                continue;
             }
-            dst += window->phase_cols;
+            zero(to, span.left);
+            copy_strided(to + span.left, plane + (size_t)row * width + span.first, window->col_step,
+                         span.inside);
+            zero(to + span.left + span.inside, span.right);
         }
     }
 }

@@ -22,59 +22,94 @@ LN_INLINE ln_v32f load_some(const float *p, size_t count) {
     return count == 4 ? ln_load(p) : ln_load_part(p, count);
 }
 
-/* Applies the epilogue to rows x vectors sums in registers; the last vector has `count` lanes in use. */
-LN_INLINE void finish(const size_t rows, const size_t vectors, ln_v32f sum[][8], const ln_tile_f32_out *out,
-                      size_t row, size_t col, size_t count) {
+/* The bias of vector j of a row whose bias begins at `bias`. */
+LN_INLINE ln_v32f bias_at(const ln_tile_f32_out *out, const float *bias, size_t col, size_t j, size_t count) {
+    return out->bias_col_stride == 0 ? ln_load_splat(bias) : load_some(bias + col + 4 * j, count);
+}
+
+/* alpha * sum + beta * bias. */
+LN_INLINE void scale(const size_t rows, const size_t vectors, ln_v32f sum[][8], const ln_tile_f32_out *out,
+                     size_t row, size_t col, size_t count) {
     const ln_v32f alpha = ln_splat(out->alpha), beta = ln_splat(out->beta);
-    const ln_v32f low = ln_splat(out->low), high = ln_splat(out->high);
-    const float *bias = out->bias + (out->bias == NULL ? 0 : row * out->bias_row_stride);
-    const float *residual = out->residual + (out->residual == NULL ? 0 : row * out->residual_stride + col);
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < rows; i++) {
         LN_LOOP_UNROLLED
         for (size_t j = 0; j < vectors; j++) {
             sum[i][j] = ln_mul(sum[i][j], alpha);
-        }
-        if (out->bias != NULL && out->bias_col_stride == 0) {
-            const ln_v32f addend = ln_load_splat(bias);
-            LN_LOOP_UNROLLED
-            for (size_t j = 0; j < vectors; j++) {
-                sum[i][j] = ln_madd(sum[i][j], beta, addend);
-            }
-            bias += out->bias_row_stride;
-        } else if (out->bias != NULL) {
-            LN_LOOP_UNROLLED
-            for (size_t j = 0; j < vectors; j++) {
+            if (out->bias != NULL) {
+                const float *bias = out->bias + (row + i) * out->bias_row_stride;
                 const size_t lanes = j + 1 < vectors ? 4 : count;
-                sum[i][j] = ln_madd(sum[i][j], beta, load_some(bias + col + 4 * j, lanes));
+                sum[i][j] = ln_madd(sum[i][j], beta, bias_at(out, bias, col, j, lanes));
             }
-            bias += out->bias_row_stride;
         }
-        if (out->residual != NULL) {
+    }
+}
+
+/* Residual and clamp. The last vector has `count` lanes in use. */
+LN_INLINE void finish(const size_t rows, const size_t vectors, ln_v32f sum[][8], const ln_tile_f32_out *out,
+                      size_t row, size_t col, size_t count) {
+    if (out->residual != NULL) {
+        const float *residual = out->residual + row * out->residual_stride + col;
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < rows; i++) {
             LN_LOOP_UNROLLED
             for (size_t j = 0; j < vectors; j++) {
                 sum[i][j] = ln_add(sum[i][j], load_some(residual + 4 * j, j + 1 < vectors ? 4 : count));
             }
             residual += out->residual_stride;
         }
+    }
+    if (out->clamps) {
+        const ln_v32f low = ln_splat(out->low), high = ln_splat(out->high);
         LN_LOOP_UNROLLED
-        for (size_t j = 0; j < vectors; j++) {
-            sum[i][j] = ln_clamp_high(ln_clamp_low(sum[i][j], low), high);
+        for (size_t i = 0; i < rows; i++) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = ln_clamp_high(ln_clamp_low(sum[i][j], low), high);
+            }
         }
     }
 }
 
-/* Sums `rows` rows times `panels` panels and stores them. Everything but the pointers and k is a constant. */
+/* Whether sums may start from the bias, which spares the epilogue. */
+LN_INLINE bool starts_from_bias(const ln_tile_f32_out *out) {
+    return out->bias != NULL && out->alpha == 1.0f && out->beta == 1.0f;
+}
+
+/*
+ * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers and k is a constant.
+ */
 LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_out *out,
                     size_t k, const float *a, size_t a_stride, const float *b, size_t b_stride,
                     size_t panel_stride, size_t row, size_t col) {
+    const size_t vectors = 2 * panels;
     ln_v32f sum[6][8];
     float *c = out->c + row * out->c_stride + col;
-    LN_LOOP_UNROLLED
-    for (size_t i = 0; i < rows; i++) {
+    if (out->accumulate) {
         LN_LOOP_UNROLLED
-        for (size_t j = 0; j < 2 * panels; j++) {
-            sum[i][j] = out->accumulate ? ln_load(c + i * out->c_stride + 4 * j) : ln_zero();
+        for (size_t i = 0; i < rows; i++) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = ln_load(c + i * out->c_stride + 4 * j);
+            }
+        }
+    } else if (starts_from_bias(out)) {
+        const float *bias = out->bias + row * out->bias_row_stride;
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < rows; i++) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = bias_at(out, bias, col, j, 4);
+            }
+            bias += out->bias_row_stride;
+        }
+    } else {
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < rows; i++) {
+            LN_LOOP_UNROLLED
+            for (size_t j = 0; j < vectors; j++) {
+                sum[i][j] = ln_zero();
+            }
         }
     }
     const size_t step = packed ? rows : 1;
@@ -83,14 +118,14 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
     for (size_t l = 0; l < k; l++) {
         ln_v32f b_row[8];
         LN_LOOP_UNROLLED
-        for (size_t j = 0; j < 2 * panels; j++) {
+        for (size_t j = 0; j < vectors; j++) {
             b_row[j] = ln_load(b + (j / 2) * panel_stride + 4 * (j % 2));
         }
         LN_LOOP_UNROLLED
         for (size_t i = 0; i < rows; i++) {
             const ln_v32f a_splat = ln_load_splat(a + i * distance);
             LN_LOOP_UNROLLED
-            for (size_t j = 0; j < 2 * panels; j++) {
+            for (size_t j = 0; j < vectors; j++) {
                 sum[i][j] = ln_madd(sum[i][j], a_splat, b_row[j]);
             }
         }
@@ -98,12 +133,15 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
         b += b_stride;
     }
     if (out->finish) {
-        finish(rows, 2 * panels, sum, out, row, col, 4);
+        if (!starts_from_bias(out) && (out->bias != NULL || out->alpha != 1.0f)) {
+            scale(rows, vectors, sum, out, row, col, 4);
+        }
+        finish(rows, vectors, sum, out, row, col, 4);
     }
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < rows; i++) {
         LN_LOOP_UNROLLED
-        for (size_t j = 0; j < 2 * panels; j++) {
+        for (size_t j = 0; j < vectors; j++) {
             ln_store(c + 4 * j, sum[i][j]);
         }
         c += out->c_stride;
@@ -152,6 +190,7 @@ static const struct {
 void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count) {
     ln_v32f sums[1][8];
     sums[0][0] = sum;
+    scale(1, 1, sums, out, row, col, count);
     finish(1, 1, sums, out, row, col, count);
     ln_store_part(out->c + row * out->c_stride + col, sums[0][0], count);
 }
@@ -167,6 +206,7 @@ static void run_edge(const ln_tile_f32_out *out, tile_fn *fn, size_t rows, size_
     block_out.c = block;
     block_out.c_stride = LN_TILE_COLS;
     block_out.finish = false;
+    block_out.bias = NULL;
     for (size_t i = 0; i < rows && out->accumulate; i++) {
         const float *c = out->c + (row + i) * out->c_stride + col;
         ln_store(block + i * 8, ln_load_part(c, low));
@@ -212,9 +252,11 @@ ln_tile_f32_out ln_tile_f32_output(ln_activation_f32 activation, const float *re
     out.residual_after = residual_last ? residual : NULL;
     if (activation.present && activation.kind == LN_UNARY_RELU) {
         out.low = 0.0f;
+        out.clamps = true;
     } else if (activation.present && activation.kind == LN_UNARY_CLIP) {
         out.low = activation.alpha;
         out.high = activation.beta;
+        out.clamps = true;
     } else {
         out.activation = activation;
     }

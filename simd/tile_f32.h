@@ -36,7 +36,8 @@ typedef struct ln_tile_f32_out {
     size_t residual_stride;
     float alpha, beta, low, high;
     bool accumulate; /* start from the sums in c instead of 0 */
-    bool finish;     /* apply the formula above; otherwise c receives the bare sums */
+    bool finish;     /* apply the formula above; otherwise c receives the sums as they are */
+    bool clamps;     /* low or high is a bound */
     /* What the clamp does not cover; ln_tile_f32_rest applies it. */
     ln_activation_f32 activation;
     const float *residual_after;

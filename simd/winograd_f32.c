@@ -158,6 +158,11 @@ static void make_v(const ln_conv_f32_plan *plan, const winograd_job *job, const 
         .col_step = 1,
     };
     for (size_t channel = 0; channel < job->channels; channel++) {
+        for (size_t i = job->tiles; i < job->pitch; i++) {
+            for (size_t e = 0; e < ELEMENTS; e++) {
+                v[e * job->v_plane + channel * job->pitch + i] = 0.0f;
+            }
+        }
         ln_conv_copy_window(copy, x + channel * plan->plane_in, &window, s->in[0], s->in[1]);
         for (size_t row = 0; row < job->tile_rows; row++) {
             float *to = v + channel * job->pitch + row * job->tile_cols;
@@ -235,7 +240,7 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
             const size_t row = ln_tile_f32_begin(s->out_channels, t);
             const size_t rows = ln_tile_f32_begin(s->out_channels, t + 1) - row;
             ln_tile_f32_run(&sums, rows, job.channels, u + row * job.channels, 0, panels, row - first, 0,
-                            job.tiles);
+                            job.pitch);
         }
     }
     const size_t image = batch * s->out_channels * plan->plane_out;
