@@ -1,6 +1,8 @@
 /* The table of element types. */
 #include "base/dtype.h"
 
+#include <string.h>
+
 typedef struct dtype_row {
     const char *name;
     uint8_t bits;
@@ -80,4 +82,10 @@ bool ln_dtype_bytes(ln_dtype dtype, int64_t count, size_t *bytes) {
     const uint64_t total = ((uint64_t)count * bits + 7) / 8;
     *bytes = (size_t)total;
     return total <= SIZE_MAX / 2;
+}
+
+int ln_string_compare(const ln_string *a, const ln_string *b) {
+    const size_t n = a->length < b->length ? a->length : b->length;
+    const int order = n > 0 ? memcmp(a->data, b->data, n) : 0;
+    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
 }

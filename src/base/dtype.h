@@ -74,4 +74,7 @@ typedef struct ln_string {
     size_t length;
 } ln_string;
 
+/* Order of two strings byte by byte: negative, 0 or positive. An empty one may have no data. */
+int ln_string_compare(const ln_string *a, const ln_string *b);
+
 #endif

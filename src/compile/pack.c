@@ -66,9 +66,7 @@ static bool same_attributes(const ln_node *a, const ln_node *b) {
         case LN_ATTRIBUTE_STRING:
         case LN_ATTRIBUTE_STRINGS:
             for (int32_t j = 0; j < x->count; ++j) {
-                const ln_string s = x->as.strings[j];
-                const ln_string t = y->as.strings[j];
-                if (s.length != t.length || memcmp(s.data, t.data, s.length) != 0) {
+                if (ln_string_compare(&x->as.strings[j], &y->as.strings[j]) != 0) {
                     return false;
                 }
             }

@@ -253,7 +253,7 @@ static void visit_strings(void *argument, int64_t output, int64_t n, const int64
     for (int64_t i = 0; i < n; i++) {
         const ln_string *a = &run->a[offsets[0] + i * run->a_stride];
         const ln_string *b = &run->b[offsets[1] + i * run->b_stride];
-        run->y[output + i] = (uint8_t)(a->length == b->length && memcmp(a->data, b->data, a->length) == 0);
+        run->y[output + i] = (uint8_t)(ln_string_compare(a, b) == 0);
     }
 }
 

@@ -165,12 +165,6 @@ typedef struct unique_items {
     axis_view view;
 } unique_items;
 
-static int compare_strings(const ln_string *a, const ln_string *b) {
-    const size_t n = a->length < b->length ? a->length : b->length;
-    const int order = n > 0 ? memcmp(a->data, b->data, n) : 0;
-    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
-}
-
 static int compare_items(const unique_items *items, int64_t a, int64_t b) {
     for (int64_t i = 0; i < items->length; i++) {
         if (items->keys) {
@@ -183,7 +177,7 @@ static int compare_items(const unique_items *items, int64_t a, int64_t b) {
             const axis_view *view = &items->view;
             const int64_t at = i / view->inner * view->dim * view->inner + i % view->inner;
             const ln_string *strings = items->input->data;
-            const int order = compare_strings(&strings[at + a * view->inner], &strings[at + b * view->inner]);
+            const int order = ln_string_compare(&strings[at + a * view->inner], &strings[at + b * view->inner]);
             if (order != 0) {
                 return order;
             }

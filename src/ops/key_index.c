@@ -3,16 +3,10 @@
 
 #include <string.h>
 
-static int compare_strings(const ln_string *a, const ln_string *b) {
-    const size_t n = a->length < b->length ? a->length : b->length;
-    const int order = n > 0 ? memcmp(a->data, b->data, n) : 0;
-    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
-}
-
 /* A total order: NaN stands after all numbers. */
 static int compare(ln_key_kind kind, const ln_key *a, const ln_key *b) {
     if (kind == LN_KEY_STRING) {
-        return compare_strings(&a->s, &b->s);
+        return ln_string_compare(&a->s, &b->s);
     }
     if (kind == LN_KEY_INT) {
         return (a->i > b->i) - (a->i < b->i);

@@ -10,10 +10,6 @@
 #include "ops/move.h"
 #include "ops/regex.h"
 
-static bool equal(const ln_string *a, const ln_string *b) {
-    return a->length == b->length && (a->length == 0 || memcmp(a->data, b->data, a->length) == 0);
-}
-
 /* StringConcat ------------------------------------------------------------------------------------------ */
 
 typedef struct join_work {
@@ -138,7 +134,7 @@ static ln_status is_stop(ln_op *op, const ln_string *word, bool *stop) {
         LN_TRY(change_case(op->texts, word, CASE_LOWER, &seen));
     }
     for (int i = 0; i < params->n_stops && !*stop; i++) {
-        *stop = equal(&seen, &params->stops[i]);
+        *stop = ln_string_compare(&seen, &params->stops[i]) == 0;
     }
     return LN_OK;
 }

@@ -31,12 +31,6 @@ typedef struct tfidf_params {
 
 /* Sorting and searching ---------------------------------------------------------------------------------- */
 
-static int compare_strings(const ln_string *a, const ln_string *b) {
-    const size_t n = a->length < b->length ? a->length : b->length;
-    const int order = n > 0 ? memcmp(a->data, b->data, n) : 0;
-    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
-}
-
 /* Compares the n-gram at pool position `at` with `length` items, `step` apart, of a row (or of the pool). */
 static int compare_gram(const tfidf_params *params, int64_t at, int64_t length, const int64_t *numbers,
                         const ln_string *strings, int64_t step) {
@@ -47,7 +41,7 @@ static int compare_gram(const tfidf_params *params, int64_t at, int64_t length, 
             const int64_t b = numbers[i * step];
             order = (a > b) - (a < b);
         } else {
-            order = compare_strings(&params->strings[at + i], &strings[i * step]);
+            order = ln_string_compare(&params->strings[at + i], &strings[i * step]);
         }
         if (order != 0) {
             return order;
