@@ -29,9 +29,9 @@ size_t ln_conv_window_elems(const ln_conv_window *window) {
     return ln_saturating_mul(ln_saturating_mul(window->rows, window->phases), window->phase_cols);
 }
 
-/* The columns of one phase: zeros on the left, elements of the plane, zeros on the right. */
+/* The columns of one phase: padding on the left, elements of the plane, padding on the right. */
 typedef struct phase_span {
-    size_t left, inside, right;
+    size_t left, inside;
     ptrdiff_t first; /* column of the first element inside */
 } phase_span;
 
@@ -46,7 +46,6 @@ static phase_span span_of(ptrdiff_t begin, size_t step, size_t count, size_t wid
         span.inside = ln_divide_up((size_t)((ptrdiff_t)width - span.first), step);
         span.inside = span.inside < count - span.left ? span.inside : count - span.left;
     }
-    span.right = count - span.left - span.inside;
     return span;
 }
 
@@ -68,29 +67,26 @@ LN_INLINE void copy_strided(float *dst, const float *from, size_t step, size_t c
     }
 }
 
-static void zero(float *dst, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        dst[i] = 0.0f;
-    }
-}
-
 void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
                          size_t width) {
     const size_t dst_stride = window->phases * window->phase_cols;
+    const ptrdiff_t step = (ptrdiff_t)window->row_step;
+    const size_t skipped = window->row < 0 ? (size_t)((step - 1 - window->row) / step) : 0;
+    const ptrdiff_t first = window->row + (ptrdiff_t)skipped * step;
+    if (plane == NULL || first >= (ptrdiff_t)height || skipped >= window->rows) {
+        return;
+    }
+    const size_t inside = ((size_t)((ptrdiff_t)height - first) - 1) / window->row_step + 1;
+    const size_t rows = inside < window->rows - skipped ? inside : window->rows - skipped;
     for (size_t phase = 0; phase < window->phases; phase++) {
         const phase_span span =
             span_of(window->col + (ptrdiff_t)phase, window->col_step, window->phase_cols, width);
-        float *to = dst + phase * window->phase_cols;
-        for (size_t r = 0; r < window->rows; r++, to += dst_stride) {
-            const ptrdiff_t row = window->row + (ptrdiff_t)(r * window->row_step);
-            if (plane == NULL || row < 0 || row >= (ptrdiff_t)height || span.inside == 0) {
-                zero(to, window->phase_cols);
-                continue;
-            }
-            zero(to, span.left);
-            copy_strided(to + span.left, plane + (size_t)row * width + span.first, window->col_step,
-                         span.inside);
-            zero(to + span.left + span.inside, span.right);
+        float *to = dst + skipped * dst_stride + phase * window->phase_cols + span.left;
+        const float *from = plane + (size_t)first * width + span.first;
+        for (size_t r = 0; r < rows && span.inside > 0; r++) {
+            copy_strided(to, from, window->col_step, span.inside);
+            to += dst_stride;
+            from += window->row_step * width;
         }
     }
 }
@@ -122,6 +118,7 @@ ln_conv_view ln_conv_view_of(const ln_conv_f32_plan *plan, const ln_conv_region 
     view.phase_stride = window.phase_cols;
     view.row_stride = window.phases * window.phase_cols;
     view.plane_stride = window.rows * view.row_stride;
+    memset(copy, 0, depth * view.plane_stride * sizeof(float));
     for (size_t d = depth_begin; d < depth_begin + depth; d++) {
         const ptrdiff_t plane = ln_conv_f32_plane(plan, region->position, d % plan->outer_taps);
         const float *source =

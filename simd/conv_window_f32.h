@@ -44,7 +44,10 @@ size_t ln_conv_window_elems(const ln_conv_window *window);
 ln_conv_view ln_conv_view_of(const ln_conv_f32_plan *plan, const ln_conv_region *region, const float *x,
                              size_t depth_begin, size_t depth, float *copy);
 
-/* Copies the window of one plane of height x width; NULL is a plane of padding. */
+/*
+ * Copies what lies inside a plane of height x width of its window; the rest of dst, which is padding, keeps
+ * its zeros. NULL is a plane of padding.
+ */
 void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
                          size_t width);
 

@@ -11,10 +11,10 @@
  *     M[e][out][tile]      =  U[e] V[e]                     the tiles of tile_f32.h
  *     4x4 of output        =  A' (M of that tile) A         output transform, with bias, residual and clamp
  *
- * A task takes some rows of tiles and some output channels; V and M live in its scratch. Transforms work on
- * four neighbouring tiles at once: columns of a row are combined without shuffles, then a 4x4 transpose
- * turns columns of four tiles into lanes. A plane of V or M is an odd number of cache lines long: 36 planes
- * at a power of two would fall into the same few sets of the cache.
+ * A task takes some rows of tiles and some output channels; V lives in its scratch, and M for a few output
+ * channels at a time. Transforms work on four neighbouring tiles at once: columns of a row are combined
+ * without shuffles, then a 4x4 transpose turns columns of four tiles into lanes. A plane of V or M is an odd
+ * number of cache lines long: 36 planes at a power of two would fall into the same few sets of the cache.
  *
  * Padding and pixels past the image are zeros, so no neighbour's value reaches an output. A value that is
  * not finite spreads over its tile, as it does in any such transform.
@@ -24,18 +24,19 @@
 
 enum {
     ELEMENTS = 36,
-    PIXELS = 4,                 /* side of a tile of output */
-    SCRATCH_BYTES = 768 * 1024, /* V and M of one task */
-    FEW_TILES = 16,             /* a task has at least these where the image does */
-    FEW_CHANNELS = 48,          /* and at least these output channels */
-    TASKS = 16,                 /* aimed at; a task is large */
-    LEAST_CHANNELS = 16,        /* below, or on smaller images, transforms cost more than they save */
+    PIXELS = 4,           /* side of a tile of output */
+    V_BYTES = 640 * 1024, /* V of one task */
+    BLOCK_TILES = 5,      /* tiles of output channels that M holds */
+    FEW_TILES = 16,       /* a task has at least these where the image does */
+    FEW_CHANNELS = 64,    /* and at least these output channels, */
+    CHANNEL_TASKS = 16,   /* which are split for no more tasks than this */
+    LEAST_CHANNELS = 16,  /* below, or on smaller images, transforms cost more than they save */
     LEAST_PIXELS = 10 * 10
 };
 
 /* The sizes a task works with. */
 typedef struct winograd_job {
-    size_t channels, outputs; /* of input, and of this task */
+    size_t channels, outputs; /* of input, and the most that M holds */
     size_t tile_rows, tile_cols, tiles;
     size_t pitch; /* of a channel in V, of an output in M */
     size_t v_plane, m_plane;
@@ -44,18 +45,23 @@ typedef struct winograd_job {
 
 static const volatile float four = 4.0f, five = 5.0f, two = 2.0f, eight = 8.0f;
 
+static size_t at_most(size_t value, size_t limit) {
+    return value < limit ? value : limit;
+}
+
 static size_t odd_lines(size_t elems) {
     return (ln_divide_up(elems, 16) | 1) * 16;
 }
 
-static winograd_job job_of(const ln_conv_f32_plan *plan, size_t tile_rows, size_t outputs) {
-    winograd_job job = {.channels = plan->shape.in_channels, .outputs = outputs, .tile_rows = tile_rows};
+static winograd_job job_of(const ln_conv_f32_plan *plan, size_t tile_rows) {
+    winograd_job job = {.channels = plan->shape.in_channels, .tile_rows = tile_rows};
+    job.outputs = at_most(BLOCK_TILES * LN_TILE_ROWS, plan->shape.out_channels);
     job.tile_cols = ln_divide_up(plan->shape.out[1], PIXELS);
     job.tiles = tile_rows * job.tile_cols;
     job.pitch = ln_divide_up(job.tiles, LN_TILE_COLS) * LN_TILE_COLS;
     /* The last vector of a row of tiles may write up to three tiles too many. */
     job.v_plane = odd_lines(ln_saturating_add(ln_saturating_mul(job.channels, job.pitch), 4));
-    job.m_plane = odd_lines(ln_saturating_add(ln_saturating_mul(outputs, job.pitch), 4));
+    job.m_plane = odd_lines(ln_saturating_add(ln_saturating_mul(job.outputs, job.pitch), 4));
     job.copy_rows = PIXELS * tile_rows + 2;
     job.copy_cols = ln_divide_up(job.tile_cols, 4) * 4 * PIXELS + 4;
     return job;
@@ -117,9 +123,18 @@ LN_INLINE void transform_output_6(const ln_v32f m[6], ln_v32f s[4], ln_v32f c2, 
     s[3] = ln_add(ln_madd(difference_near, c8, difference_far), m[5]);
 }
 
-/* Four tiles of one output channel: 4 rows of 16 pixels, to `pixels`, row after row. */
-static LN_NOINLINE void transform_output(const float *m, size_t plane, float pixels[64]) {
+/* Where four tiles of an output channel go. */
+typedef struct tile_pixels {
+    float *c;
+    const float *residual;     /* or NULL */
+    size_t stride, rows, cols; /* rows of the image, and how many of 4 x 16 pixels are on it */
+} tile_pixels;
+
+/* Finishes and stores four tiles, of which plane e of m holds element e. */
+static LN_NOINLINE void transform_output(const float *m, size_t plane, const ln_tile_f32_out *out,
+                                         ln_v32f bias, const tile_pixels *to) {
     const ln_v32f c2 = ln_splat_opaque(&two), c4 = ln_splat_opaque(&four), c8 = ln_splat_opaque(&eight);
+    const ln_v32f low = ln_load_splat(&out->low), high = ln_load_splat(&out->high);
     ln_v32f combined[4][6];
     for (size_t j = 0; j < 6; j++) {
         ln_v32f column[6], s[4];
@@ -133,13 +148,24 @@ static LN_NOINLINE void transform_output(const float *m, size_t plane, float pix
             combined[i][j] = s[i];
         }
     }
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < to->rows; i++) {
         ln_v32f s[4];
+        float *const c = to->c + i * to->stride;
         transform_output_6(combined[i], s, c2, c4, c8);
         ln_transpose_4x4(s);
         LN_LOOP_UNROLLED
         for (size_t j = 0; j < 4; j++) {
-            ln_store(pixels + 16 * i + 4 * j, s[j]);
+            const size_t lanes = to->cols < 4 * j ? 0 : to->cols - 4 * j < 4 ? to->cols - 4 * j : 4;
+            ln_v32f v = ln_add(s[j], bias);
+            if (to->residual != NULL) {
+                v = ln_add(v, ln_load_part(to->residual + i * to->stride + (lanes > 0 ? 4 * j : 0), lanes));
+            }
+            v = ln_clamp_high(ln_clamp_low(v, low), high);
+            if (lanes == 4) {
+                ln_store(c + 4 * j, v);
+            } else if (lanes > 0) {
+                ln_store_part(c + 4 * j, v, lanes);
+            }
         }
     }
 }
@@ -157,8 +183,11 @@ static void make_v(const ln_conv_f32_plan *plan, const winograd_job *job, const 
         .phase_cols = job->copy_cols,
         .col_step = 1,
     };
+    /* A row of tiles is written by fours; what the last one leaves of the pitch must be a number too. */
+    const size_t written = (job->tile_rows - 1) * job->tile_cols + ln_divide_up(job->tile_cols, 4) * 4;
+    memset(copy, 0, job->copy_rows * job->copy_cols * sizeof(float));
     for (size_t channel = 0; channel < job->channels; channel++) {
-        for (size_t i = job->tiles; i < job->pitch; i++) {
+        for (size_t i = written; i < job->pitch; i++) {
             for (size_t e = 0; e < ELEMENTS; e++) {
                 v[e * job->v_plane + channel * job->pitch + i] = 0.0f;
             }
@@ -174,27 +203,6 @@ static void make_v(const ln_conv_f32_plan *plan, const winograd_job *job, const 
     }
 }
 
-/* Finishes and stores a row of pixels of up to four tiles. */
-LN_INLINE void store_pixels(const ln_tile_f32_out *out, const float *pixels, ln_v32f bias, size_t output,
-                            size_t at, size_t count) {
-    const ln_v32f low = ln_load_splat(&out->low), high = ln_load_splat(&out->high);
-    float *c = out->c + output * out->c_stride + at;
-    const float *residual = out->residual == NULL ? NULL : out->residual + output * out->residual_stride + at;
-    for (size_t i = 0; i < count; i += 4) {
-        const size_t lanes = count - i < 4 ? count - i : 4;
-        ln_v32f v = ln_add(ln_load(pixels + i), bias);
-        if (residual != NULL) {
-            v = ln_add(v, lanes == 4 ? ln_load(residual + i) : ln_load_part(residual + i, lanes));
-        }
-        v = ln_clamp_high(ln_clamp_low(v, low), high);
-        if (lanes == 4) {
-            ln_store(c + i, v);
-        } else {
-            ln_store_part(c + i, v, lanes);
-        }
-    }
-}
-
 /* The pixels of output channel `output` from its row of M. */
 static void make_pixels(const ln_conv_f32_plan *plan, const winograd_job *job, const ln_tile_f32_out *out,
                         const float *m, size_t output, size_t tile_row) {
@@ -203,83 +211,100 @@ static void make_pixels(const ln_conv_f32_plan *plan, const winograd_job *job, c
     for (size_t row = 0; row < job->tile_rows; row++) {
         const size_t y = (tile_row + row) * PIXELS;
         for (size_t col = 0; col < job->tile_cols; col += 4) {
-            float pixels[64];
-            const size_t x = col * PIXELS, count = width - x < 16 ? width - x : 16;
-            transform_output(m + row * job->tile_cols + col, job->m_plane, pixels);
-            for (size_t i = 0; i < PIXELS && y + i < height; i++) {
-                store_pixels(out, pixels + 16 * i, bias, output, (y + i) * width + x, count);
-            }
+            const size_t x = col * PIXELS, at = output * out->c_stride + y * width + x;
+            const tile_pixels to = {
+                .c = out->c + at,
+                .residual = out->residual == NULL ? NULL : out->residual + at,
+                .stride = width,
+                .rows = at_most(height - y, PIXELS),
+                .cols = at_most(width - x, 4 * PIXELS),
+            };
+            transform_output(m + row * job->tile_cols + col, job->m_plane, out, bias, &to);
         }
     }
 }
 
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
+/* M and then the pixels of tiles begin .. end of output channels, which are few. */
+static void run_block(const ln_conv_f32_plan *plan, const winograd_job *job, const ln_tile_f32_out *out,
+                      const float *u, const float *v, float *m, size_t begin, size_t end, size_t tile_row) {
+    const size_t all = plan->shape.out_channels, first = ln_tile_f32_begin(all, begin);
+    for (size_t e = 0; e < ELEMENTS; e++) {
+        const ln_tile_f32_panels panels = {v + e * job->v_plane, job->pitch, LN_TILE_COLS};
+        const ln_tile_f32_out sums = {.c = m + e * job->m_plane, .c_stride = job->pitch};
+        for (size_t t = begin; t < end; t++) {
+            const size_t row = ln_tile_f32_begin(all, t), rows = ln_tile_f32_begin(all, t + 1) - row;
+            const float *tile = u + (e * all + row) * job->channels;
+            ln_tile_f32_run(&sums, rows, job->channels, tile, 0, panels, row - first, 0, job->pitch);
+        }
+    }
+    for (size_t output = first; output < ln_tile_f32_begin(all, end); output++) {
+        make_pixels(plan, job, out, m + (output - first) * job->pitch, output, tile_row);
+    }
 }
 
 static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t index, void *scratch) {
     const ln_conv_shape *s = &plan->shape;
-    const size_t all_tile_rows = ln_divide_up(s->out[0], PIXELS),
-                 all_tiles = ln_tile_f32_count(s->out_channels);
+    const size_t all_tile_rows = ln_divide_up(s->out[0], PIXELS);
     const size_t tile_row = index % plan->row_tasks * plan->row_step;
     const size_t begin = index / plan->row_tasks % plan->tile_tasks * plan->tile_step;
-    const size_t end = at_most(begin + plan->tile_step, all_tiles);
+    const size_t end = at_most(begin + plan->tile_step, ln_tile_f32_count(s->out_channels));
     const size_t batch = index / plan->row_tasks / plan->tile_tasks;
-    const size_t first = ln_tile_f32_begin(s->out_channels, begin);
-    const size_t outputs = ln_tile_f32_begin(s->out_channels, end) - first;
-    const winograd_job job = job_of(plan, at_most(plan->row_step, all_tile_rows - tile_row), outputs);
+    const winograd_job job = job_of(plan, at_most(plan->row_step, all_tile_rows - tile_row));
     float *const v = scratch;
     float *const m = v + ELEMENTS * job.v_plane;
-    make_v(plan, &job, args->x + batch * s->in_channels * plan->plane_in, tile_row, v,
-           m + ELEMENTS * job.m_plane);
-    for (size_t e = 0; e < ELEMENTS; e++) {
-        const ln_tile_f32_panels panels = {v + e * job.v_plane, job.pitch, LN_TILE_COLS};
-        const ln_tile_f32_out sums = {.c = m + e * job.m_plane, .c_stride = job.pitch};
-        const float *u = args->w_packed + e * s->out_channels * s->in_channels;
-        for (size_t t = begin; t < end; t++) {
-            const size_t row = ln_tile_f32_begin(s->out_channels, t);
-            const size_t rows = ln_tile_f32_begin(s->out_channels, t + 1) - row;
-            ln_tile_f32_run(&sums, rows, job.channels, u + row * job.channels, 0, panels, row - first, 0,
-                            job.pitch);
-        }
-    }
+    float *const copy = m + ELEMENTS * job.m_plane;
+    make_v(plan, &job, args->x + batch * s->in_channels * plan->plane_in, tile_row, v, copy);
     const size_t image = batch * s->out_channels * plan->plane_out;
     const float *residual = args->residual == NULL ? NULL : args->residual + image;
     ln_tile_f32_out out = ln_tile_f32_output(args->activation, residual, args->residual_last);
     out.c = args->y + image;
     out.c_stride = out.residual_stride = plan->plane_out;
     out.bias = args->bias;
-    for (size_t i = 0; i < outputs; i++) {
-        make_pixels(plan, &job, &out, m + i * job.pitch, first + i, tile_row);
+    for (size_t t = begin; t < end; t += BLOCK_TILES) {
+        run_block(plan, &job, &out, args->w_packed, v, m, t, at_most(t + BLOCK_TILES, end), tile_row);
     }
+    const size_t first = ln_tile_f32_begin(s->out_channels, begin);
     const size_t pixel = tile_row * PIXELS * s->out[1];
     const size_t pixels = at_most(job.tile_rows * PIXELS * s->out[1], plan->plane_out - pixel);
-    ln_tile_f32_rest(&out, first, outputs, pixel, pixels);
+    ln_tile_f32_rest(&out, first, ln_tile_f32_begin(s->out_channels, end) - first, pixel, pixels);
+}
+
+/*
+ * The rows of tiles for a task: among those whose V fits, what leaves the fewest columns of the tiles'
+ * panels empty over the image, and of those the fewest.
+ */
+static size_t choose_rows(const ln_conv_f32_plan *plan) {
+    const size_t tile_rows = ln_divide_up(plan->shape.out[0], PIXELS);
+    const size_t tile_cols = ln_divide_up(plan->shape.out[1], PIXELS);
+    const size_t least = at_most(ln_divide_up(FEW_TILES, tile_cols), tile_rows);
+    size_t best = least, fewest = SIZE_MAX;
+    for (size_t rows = least; rows <= tile_rows; rows++) {
+        const winograd_job job = job_of(plan, rows);
+        const size_t left = tile_rows % rows;
+        const size_t columns = tile_rows / rows * job.pitch + (left == 0 ? 0 : job_of(plan, left).pitch);
+        if (rows > least && job.v_plane > V_BYTES / sizeof(float) / ELEMENTS) {
+            break;
+        }
+        if (columns < fewest) {
+            fewest = columns;
+            best = rows;
+        }
+    }
+    return best;
 }
 
 static void make_plan(ln_conv_f32_plan *plan) {
     const ln_conv_shape *s = &plan->shape;
-    const size_t tile_rows = ln_divide_up(s->out[0], PIXELS), tile_cols = ln_divide_up(s->out[1], PIXELS);
-    const size_t tiles = ln_tile_f32_count(s->out_channels);
-    const double tile_bytes =
-        (double)(s->in_channels + s->out_channels) * (double)ELEMENTS * (double)sizeof(float);
-    const double fitting = (double)SCRATCH_BYTES / tile_bytes / (double)tile_cols;
-    const size_t least_rows = ln_divide_up(FEW_TILES, tile_cols);
-    size_t rows = fitting >= (double)tile_rows ? tile_rows : (size_t)fitting;
-    if (rows > ln_divide_up(tile_rows * s->batch, TASKS)) {
-        rows = ln_divide_up(tile_rows * s->batch, TASKS);
-    }
-    rows = at_most(rows < least_rows ? least_rows : rows, tile_rows);
-    plan->row_tasks = ln_divide_up(tile_rows, rows);
-    plan->row_step = ln_divide_up(tile_rows, plan->row_tasks);
+    const size_t tile_rows = ln_divide_up(s->out[0], PIXELS), tiles = ln_tile_f32_count(s->out_channels);
+    plan->row_step = choose_rows(plan);
     plan->row_tasks = ln_divide_up(tile_rows, plan->row_step);
-    const size_t wanted = ln_divide_up(TASKS, ln_saturating_mul(plan->row_tasks, s->batch));
+    const size_t others = ln_saturating_mul(plan->row_tasks, s->batch);
+    const size_t wanted = others >= CHANNEL_TASKS ? 1 : CHANNEL_TASKS / others;
     const size_t most = s->out_channels < FEW_CHANNELS ? 1 : s->out_channels / FEW_CHANNELS;
-    plan->tile_step = ln_divide_up(tiles, at_most(at_most(wanted, most), 4));
+    plan->tile_step = ln_divide_up(tiles, at_most(wanted, most));
     plan->tile_tasks = ln_divide_up(tiles, plan->tile_step);
-    plan->task_count = ln_saturating_mul(ln_saturating_mul(plan->row_tasks, plan->tile_tasks), s->batch);
-    const winograd_job job =
-        job_of(plan, plan->row_step, at_most(plan->tile_step * LN_TILE_ROWS, s->out_channels));
+    plan->task_count = ln_saturating_mul(others, plan->tile_tasks);
+    const winograd_job job = job_of(plan, plan->row_step);
     plan->scratch_bytes = ln_saturating_mul(job_elems(&job), sizeof(float));
 }
 
