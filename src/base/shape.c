@@ -39,10 +39,15 @@ int64_t ln_shape_count(const ln_shape *shape) {
     return overflow ? -1 : count;
 }
 
+/* Dimensions beside an empty one may have any size; nothing is read with their product. */
+static int64_t wrapping_product(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
 int64_t ln_shape_product(const ln_shape *shape, int begin, int end) {
     int64_t product = 1;
     for (int i = begin; i < end; i++) {
-        product *= shape->dims[i];
+        product = wrapping_product(product, shape->dims[i]);
     }
     return product;
 }
@@ -51,7 +56,7 @@ void ln_shape_strides(const ln_shape *shape, int64_t *strides) {
     int64_t stride = 1;
     for (int i = shape->rank - 1; i >= 0; i--) {
         strides[i] = stride;
-        stride *= shape->dims[i];
+        stride = wrapping_product(stride, shape->dims[i]);
     }
 }
 
