@@ -60,7 +60,7 @@ static ln_status infer_pool(ln_op *op) {
     if (pool->by_kernel) {
         to_kernel(&pool->window, &pool->kernel);
     }
-    if (!pool->by_kernel || x->dtype != LN_FLOAT) {
+    if (!pool->by_kernel || x->dtype != LN_FLOAT || !ln_out(op, 0)) {
         size_t planes = 0;
         LN_OP_CHECK(op, ln_mul_size((size_t)(pool->in_plane + pool->out_plane) + 32, sizeof(double), &planes),
                     OUT_OF_MEMORY, "the planes are too large");
@@ -167,46 +167,72 @@ static ln_status run_global(ln_op *op) {
 
 /* ---- MaxUnpool ---- */
 
-static ln_status infer_unpool(ln_op *op) {
+/* The shape that the window attributes give: what the indices count elements of. */
+static ln_status unpooled_shape(ln_op *op, ln_shape *shape) {
     const pool_params *params = op->params;
-    const ln_value *x = ln_in(op, 0);
-    const ln_value *indices = ln_in(op, 1);
-    char text[LN_SHAPE_TEXT_BYTES];
-    LN_OP_CHECK(op, ln_shape_equal(&x->shape, &indices->shape) && x->shape.rank >= 3, INVALID_SHAPE,
-                "input and indices have different shapes, or a rank below 3: %s", ln_shape_text(&x->shape, text));
-    ln_shape y = x->shape;
-    if (ln_in(op, 2)) {
-        int count = 0;
-        LN_TRY(ln_op_ints(op, 2, y.dims, LN_MAX_RANK, &count));
-        LN_OP_CHECK(op, count == y.rank, INVALID_SHAPE, "output_shape has %d entries, expected %d", count, (int)y.rank);
-        return ln_op_shape(op, 0, x->dtype, &y);
-    }
     const ln_window *w = &params->window;
-    const int rank = y.rank - 2;
+    const int rank = shape->rank - 2;
     LN_OP_CHECK(op, w->n_kernel == rank && (!w->n_strides || w->n_strides == rank) && (!w->n_pads || w->n_pads == 2 * rank),
                 INVALID_ATTRIBUTE, "kernel_shape, strides and pads must fit %d spatial axes", rank);
     for (int i = 0; i < rank; ++i) {
         const int64_t stride = w->n_strides ? w->strides[i] : 1;
         const int64_t pads = w->n_pads ? w->pads[i] + w->pads[rank + i] : 0;
-        y.dims[2 + i] = (x->shape.dims[2 + i] - 1) * stride - pads + w->kernel[i];
+        shape->dims[2 + i] = (shape->dims[2 + i] - 1) * stride - pads + w->kernel[i];
+    }
+    return LN_OK;
+}
+
+static ln_status infer_unpool(ln_op *op) {
+    const ln_value *x = ln_in(op, 0);
+    const ln_value *indices = ln_in(op, 1);
+    ln_shape *counted = LN_LOCAL(op, ln_shape);
+    char text[LN_SHAPE_TEXT_BYTES];
+    LN_OP_CHECK(op, ln_shape_equal(&x->shape, &indices->shape) && x->shape.rank >= 3, INVALID_SHAPE,
+                "input and indices have different shapes, or a rank below 3: %s", ln_shape_text(&x->shape, text));
+    *counted = x->shape;
+    LN_TRY(unpooled_shape(op, counted));
+    ln_shape y = *counted;
+    if (ln_in(op, 2)) {
+        int count = 0;
+        LN_TRY(ln_op_ints(op, 2, y.dims, LN_MAX_RANK, &count));
+        LN_OP_CHECK(op, count == y.rank, INVALID_SHAPE, "output_shape has %d entries, expected %d", count, (int)y.rank);
     }
     return ln_op_shape(op, 0, x->dtype, &y);
 }
 
-/* Without output_shape the indices count elements of the tensor that the window attributes give, plane by plane. With it,
- * they still do, and each plane is written into the larger one. */
+/* The element of `to` that stands where element `index` of `from` does; -1 when there is none. */
+static int64_t move_index(const ln_shape *from, const ln_shape *to, int64_t index) {
+    int64_t moved = 0;
+    int64_t step = 1;
+    for (int i = from->rank - 1; i >= 0; --i) {
+        const int64_t at = index % from->dims[i];
+        if (at >= to->dims[i]) {
+            return -1;
+        }
+        moved += at * step;
+        step *= to->dims[i];
+        index /= from->dims[i];
+    }
+    return moved;
+}
+
+/* With output_shape the indices still count elements of the shape that the window attributes give; that shape stands at the
+ * begin of every axis of the output. */
 static ln_status run_unpool(ln_op *op) {
+    const ln_shape *counted = LN_LOCAL(op, ln_shape);
     const ln_value *x = op->inputs[0];
     const int64_t *indices = op->inputs[1]->data;
     ln_value *y = op->outputs[0];
     const size_t width = ln_dtype_bits(x->dtype) / 8;
     const int64_t count = ln_value_count(x);
-    const int64_t total = ln_value_count(y);
+    const int64_t total = ln_shape_count(counted);
+    const bool same = ln_shape_equal(counted, &y->shape);
     memset(y->data, 0, ln_value_bytes(y));
     for (int64_t i = 0; i < count; ++i) {
-        LN_OP_CHECK(op, indices[i] >= 0 && indices[i] < total, INVALID_VALUE, "index %lld is outside the output's %lld",
-                    (long long)indices[i], (long long)total);
-        memcpy((char *)y->data + (size_t)indices[i] * width, (const char *)x->data + (size_t)i * width, width);
+        const bool inside = indices[i] >= 0 && indices[i] < total;
+        const int64_t to = !inside || same ? indices[i] : move_index(counted, &y->shape, indices[i]);
+        LN_OP_CHECK(op, inside && to >= 0, INVALID_VALUE, "index %lld is outside the output", (long long)indices[i]);
+        memcpy((char *)y->data + (size_t)to * width, (const char *)x->data + (size_t)i * width, width);
     }
     return LN_OK;
 }
