@@ -35,6 +35,15 @@ static ln_status build_slice(ln_build *build) {
     return ln_build_status(build);
 }
 
+/* An experiment of early versions: Slice as it became in version 10, without steps. */
+static ln_status build_dynamic_slice(ln_build *build) {
+    slice_params *params = ln_build_params(build, sizeof(*params));
+    if (params) {
+        params->axes.input = 3;
+    }
+    return ln_build_status(build);
+}
+
 static int64_t clamp_position(int64_t at, int64_t dim, int64_t low, int64_t high) {
     const int64_t mapped = at < 0 ? at + dim : at;
     return mapped < low ? low : mapped > high ? high : mapped;
@@ -351,6 +360,8 @@ static ln_status run_reverse(ln_op *op) {
 static const ln_op_row rows[] = {
     ROW("Slice", 1, 9, "A>A", LN_T_ALL, build_slice, infer_slice, run_slice, 0),
     SLICE(10, 10, LN_T_ALL),
+    ROW("DynamicSlice", 1, 9, "ABBB?>A", PAIR(LN_T_ALL, LN_T_INDEX), build_dynamic_slice, infer_slice,
+        run_slice, 0),
     SLICE(11, 12, LN_T_ALL),
     SLICE(13, LN_OPEN, LN_T_ALL_BF),
     TILE(1, 5, "AAA>A", LN_T_FLOAT),
