@@ -30,14 +30,14 @@ export class LinnetError extends Error {
 }
 
 /**
- * Throws a LinnetError unless the condition holds.
+ * Throws a LinnetError unless the condition holds. A message that takes work to write is given as a function.
  * @param {unknown} condition
  * @param {string} code
- * @param {string} message
+ * @param {string | (() => string)} message
  * @returns {asserts condition}
  */
 export function check(condition, code, message) {
-  if (!condition) throw new LinnetError(code, message);
+  if (!condition) throw new LinnetError(code, typeof message === 'string' ? message : message());
 }
 
 /**

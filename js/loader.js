@@ -77,7 +77,7 @@ export class Loader {
     this.#checkSignal();
     const source = await openSource(model, this.runtime.platform);
     // A page instead of a model is the commonest wrong path: say so before the parser stumbles over it.
-    check(!source.contentType?.startsWith('text/html'), 'LOAD_FAILED', `${source.name} answered an HTML page, not a model`);
+    check(!source.contentType?.startsWith('text/html'), 'LOAD_FAILED', () => `${source.name} answered an HTML page, not a model`);
     return source;
   }
 
@@ -127,7 +127,7 @@ export class Loader {
     let loaded = 0;
     for (const location of new Set(entries.map((entry) => entry.location))) {
       const data = files.get(trimDots(location)) ?? this.#sibling(model, location);
-      check(data !== undefined, 'EXTERNAL_DATA', `the model keeps weights in '${location}': pass it as externalData: { '${location}': bytes or URL }`);
+      check(data !== undefined, 'EXTERNAL_DATA', () => `the model keeps weights in '${location}': pass it as externalData: { '${location}': bytes or URL }`);
       const source = await openSource(data, this.runtime.platform);
       const wanted = entries.filter((entry) => entry.location === location).sort((a, b) => a.offset - b.offset);
       await this.#distribute(source, wanted, (bytes) => this.#report('external', (loaded += bytes), total));
@@ -161,7 +161,7 @@ export class Loader {
     for (const entry of entries) {
       entry.target = runtime.call('ln_session_external_target', session, entry.index) >>> 0;
       if (!entry.target) expectOk(runtime.call('ln_error_code', session));
-      check(entry.target, 'OUT_OF_MEMORY', `no memory for ${entry.length} bytes of external data`);
+      check(entry.target, 'OUT_OF_MEMORY', () => `no memory for ${entry.length} bytes of external data`);
     }
     let position = 0;
     let first = 0;
@@ -180,7 +180,7 @@ export class Loader {
       if (position >= end) break;
       await this.#turn();
     }
-    check(position >= end, 'EXTERNAL_DATA', `${name} has ${position} bytes, but the model refers to ${end}`);
+    check(position >= end, 'EXTERNAL_DATA', () => `${name} has ${position} bytes, but the model refers to ${end}`);
     for (const { index } of entries) expectOk(runtime.call('ln_session_external_done', session, index));
   }
 }

@@ -132,7 +132,7 @@ export class Runtime {
    */
   allocate(bytes) {
     const pointer = this.call('ln_malloc', bytes) >>> 0;
-    check(pointer, 'OUT_OF_MEMORY', `no memory for ${bytes} more bytes (${this.byteLength} in use)`);
+    check(pointer, 'OUT_OF_MEMORY', () => `no memory for ${bytes} more bytes (${this.byteLength} in use)`);
     return pointer;
   }
 
@@ -146,7 +146,7 @@ export class Runtime {
    * @param {readonly number[]} dims
    */
   dims(dims) {
-    check(dims.length * 8 <= SCRATCH_BYTES, 'LIMIT_EXCEEDED', `a tensor of rank ${dims.length} is beyond the limit`);
+    check(dims.length * 8 <= SCRATCH_BYTES, 'LIMIT_EXCEEDED', () => `a tensor of rank ${dims.length} is beyond the limit`);
     const view = this.view(BigInt64Array);
     for (let i = 0; i < dims.length; i++) view[this.#scratch / 8 + i] = BigInt(dims[i]);
     return this.#scratch;
@@ -191,7 +191,7 @@ export class Runtime {
    */
   json(name, ...args) {
     const pointer = this.call(name, ...args);
-    check(pointer, 'OUT_OF_MEMORY', `no memory for the answer of ${name}`);
+    check(pointer, 'OUT_OF_MEMORY', () => `no memory for the answer of ${name}`);
     return JSON.parse(this.text(pointer));
   }
 
@@ -298,7 +298,7 @@ async function findModule(platform, options) {
   const choice = chooseArtifact(options, platform);
   const file = ARTIFACTS[/** @type {keyof typeof ARTIFACTS} */ (choice.artifact)];
   const location = locate(options.wasmPaths, file) ?? platform.artifactUrl(file);
-  check(location, 'INVALID_ARGUMENT', `this platform has no place to find ${file}: import it and pass it as option 'wasm'`);
+  check(location, 'INVALID_ARGUMENT', () => `this platform has no place to find ${file}: import it and pass it as option 'wasm'`);
   return { module: await loadModule(location, platform), choice };
 }
 

@@ -34,6 +34,10 @@ export class InferenceSession {
   #session;
   #values;
   #description;
+  /** Place of each input by name. @type {Map<string, number>} */
+  #inputIndex;
+  /** Place of each output by name. @type {Map<string, number>} */
+  #outputIndex;
   #choice;
   #isOwnRuntime;
   #isReleased = false;
@@ -66,6 +70,8 @@ export class InferenceSession {
     this.#isOwnRuntime = !runtime.pool && !settings.runtime;
     this.#isProfiling = Boolean(settings.core.profile);
     this.#description = runtime.json('ln_session_describe', session);
+    this.#inputIndex = new Map(this.#inputs.map(({ name }, i) => [name, i]));
+    this.#outputIndex = new Map(this.#outputs.map(({ name }, i) => [name, i]));
     this.#caches = this.#outputs.map(() => ({}));
   }
 
@@ -272,7 +278,7 @@ export class InferenceSession {
    */
   #request(feeds, first, second) {
     this.#checkUsable();
-    check(typeof feeds === 'object' && feeds !== null && !isTensor(feeds), 'INVALID_FEED', `feeds are an object of values by input name, not ${describe(feeds)}`);
+    check(typeof feeds === 'object' && feeds !== null && !isTensor(feeds), 'INVALID_FEED', () => `feeds are an object of values by input name, not ${describe(feeds)}`);
     const isFetches = second !== undefined || Array.isArray(first) || this.#looksLikeFetches(first);
     const settings = readRunOptions(isFetches ? second : first);
     return { feeds: this.#resolveFeeds(feeds), targets: this.#resolveFetches(isFetches ? first : undefined), settings };
@@ -283,18 +289,18 @@ export class InferenceSession {
     /** @type {[number, any][]} */
     const resolved = [];
     for (const name of Object.keys(feeds)) {
-      const index = this.#inputs.findIndex((input) => input.name === name);
-      check(index >= 0, 'INVALID_FEED', `the model has no input '${name}'; it has ${quoted(this.inputNames)}`);
-      const { kind } = this.#inputs[index];
-      const isAbsent = feeds[name] === undefined || feeds[name] === null;
-      if (!isAbsent || kind === 'optional') resolved.push([index, feeds[name]]);
+      const index = this.#inputIndex.get(name);
+      if (index === undefined) throw new LinnetError('INVALID_FEED', `the model has no input '${name}'; it has ${quoted(this.inputNames)}`);
+      const value = feeds[name];
+      if ((value !== undefined && value !== null) || this.#inputs[index].kind === 'optional') resolved.push([index, value]);
     }
     return resolved;
   }
 
   /** An object whose keys are outputs is fetches, one whose keys are options is options. @param {any} value */
   #looksLikeFetches(value) {
-    return typeof value === 'object' && value !== null && Object.keys(value).some((key) => this.outputNames.includes(key) && (value[key] === null || isTensor(value[key])));
+    if (typeof value !== 'object' || value === null) return false;
+    return Object.keys(value).some((key) => this.#outputIndex.has(key) && (value[key] === null || isTensor(value[key])));
   }
 
   /**
@@ -302,13 +308,18 @@ export class InferenceSession {
    * @param {any} fetches
    */
   #resolveFetches(fetches) {
-    const names = this.outputNames;
-    if (fetches === undefined || fetches === null) return names.map(() => null);
-    const wanted = Array.isArray(fetches) ? Object.fromEntries(fetches.map((name) => [name, null])) : fetches;
-    check(typeof wanted === 'object' && !isTensor(wanted), 'INVALID_ARGUMENT', 'fetches are an array of output names or an object by output name');
-    for (const name of Object.keys(wanted)) check(names.includes(name), 'INVALID_ARGUMENT', `the model has no output '${name}'; it has ${quoted(names)}`);
-    check(Object.keys(wanted).length, 'INVALID_ARGUMENT', 'fetches name no output');
-    return names.map((name) => wanted[name]);
+    const targets = new Array(this.#outputs.length);
+    if (fetches === undefined || fetches === null) return targets.fill(null);
+    const isList = Array.isArray(fetches);
+    check(typeof fetches === 'object' && !isTensor(fetches), 'INVALID_ARGUMENT', 'fetches are an array of output names or an object by output name');
+    const names = isList ? fetches : Object.keys(fetches);
+    check(names.length, 'INVALID_ARGUMENT', 'fetches name no output');
+    for (const name of names) {
+      const index = this.#outputIndex.get(name);
+      if (index === undefined) throw new LinnetError('INVALID_ARGUMENT', `the model has no output '${name}'; it has ${quoted(this.outputNames)}`);
+      targets[index] = isList ? null : fetches[name];
+    }
+    return targets;
   }
 
   /** @param {Request} request */
@@ -415,7 +426,7 @@ function splitCreate(model, rest) {
   const isBuffer = Object.prototype.toString.call(model).endsWith('ArrayBuffer]');
   check(isBuffer, 'INVALID_ARGUMENT', 'byteOffset goes with an ArrayBuffer');
   const length = typeof second === 'number' ? second : model.byteLength - offset;
-  check(offset >= 0 && length >= 0 && offset + length <= model.byteLength, 'INVALID_ARGUMENT', `bytes ${offset} to ${offset + length} lie outside of a buffer of ${model.byteLength}`);
+  check(offset >= 0 && length >= 0 && offset + length <= model.byteLength, 'INVALID_ARGUMENT', () => `bytes ${offset} to ${offset + length} lie outside of a buffer of ${model.byteLength}`);
   return [typeof second === 'number' ? third : second, new Uint8Array(model, offset, length)];
 }
 

@@ -23,7 +23,7 @@ export class Tensor {
   constructor(first, second, third) {
     let [type, data, dims] = typeof first === 'string' ? [first, second, third] : [undefined, first, second];
     if (typeof first === 'object' && first !== null && 'location' in first) {
-      check(['cpu', 'cpu-pinned'].includes(first.location), 'UNSUPPORTED', `a tensor cannot live in '${first.location}': linnet computes in WebAssembly memory`);
+      check(['cpu', 'cpu-pinned'].includes(first.location), 'UNSUPPORTED', () => `a tensor cannot live in '${first.location}': linnet computes in WebAssembly memory`);
       ({ type, data, dims } = first);
     }
     type ??= inferType(data);
@@ -39,7 +39,7 @@ export class Tensor {
     if (data !== ELSEWHERE) {
       const expected = element.arrayLength(this.size);
       check(data.length === expected, 'INVALID_ARGUMENT',
-        `a ${type} tensor of dims [${dims}] holds ${expected} array elements, but the data has ${data.length}`);
+        () => `a ${type} tensor of dims [${dims}] holds ${expected} array elements, but the data has ${data.length}`);
     }
     this.#data = data;
   }
@@ -177,7 +177,7 @@ function inferType(data) {
     throw new LinnetError('INVALID_ARGUMENT', `an array of ${typeof data[0]} needs a type, as in new Tensor('float32', data, dims)`);
   }
   const type = TYPE_OF_ARRAY.get(arrayClass(data));
-  check(type, 'INVALID_ARGUMENT', `tensor data is a typed array or an array, not ${describe(data)}`);
+  check(type, 'INVALID_ARGUMENT', () => `tensor data is a typed array or an array, not ${describe(data)}`);
   return type;
 }
 
@@ -199,15 +199,15 @@ export function toArray(type, data) {
     }
     return isBig ? Class.from(data, BigInt) : Class.from(data);
   }
-  check(type.accepts.has(arrayClass(data)), 'INVALID_ARGUMENT', `${type.name} data is a ${Class.name} or an array, not ${describe(data)}`);
+  check(type.accepts.has(arrayClass(data)), 'INVALID_ARGUMENT', () => `${type.name} data is a ${Class.name} or an array, not ${describe(data)}`);
   // The same bits, seen through the class that this engine hands out.
   return data.constructor === Class ? data : new Class(data.buffer, data.byteOffset, data.length);
 }
 
 /** @param {any} dims */
 function checkDims(dims) {
-  check(Array.isArray(dims), 'INVALID_ARGUMENT', `dims are an array of integers, not ${describe(dims)}`);
-  for (const dim of dims) check(Number.isSafeInteger(dim) && dim >= 0, 'INVALID_ARGUMENT', `dims are non-negative integers, not ${String(dim)}`);
+  check(Array.isArray(dims), 'INVALID_ARGUMENT', () => `dims are an array of integers, not ${describe(dims)}`);
+  for (const dim of dims) check(Number.isSafeInteger(dim) && dim >= 0, 'INVALID_ARGUMENT', () => `dims are non-negative integers, not ${String(dim)}`);
   return dims.slice();
 }
 

@@ -55,7 +55,7 @@ export class Values {
    */
   feed(index, value, info) {
     if (info.kind === 'tensor') {
-      check(isTensor(value), 'INVALID_FEED', `input '${info.name}' takes a Tensor, not ${describe(value)}`);
+      check(isTensor(value), 'INVALID_FEED', () => `input '${info.name}' takes a Tensor, not ${describe(value)}`);
       const { type, data } = elementsOf(value, info.name);
       const dims = this.runtime.dims(value.dims);
       this.expectOk(this.runtime.call('ln_run_feed', this.session, index, type.number, value.dims.length, dims));
@@ -189,7 +189,9 @@ export class Values {
     const rank = this.runtime.call('ln_value_rank_of', pointer);
     const begin = (this.runtime.call('ln_value_dims_of', pointer) >>> 0) / 8;
     const view = this.runtime.view(BigInt64Array);
-    return Array.from({ length: rank }, (_, i) => Number(view[begin + i]));
+    const dims = new Array(rank);
+    for (let i = 0; i < rank; i++) dims[i] = Number(view[begin + i]);
+    return dims;
   }
 
   /** @param {number} pointer */
@@ -254,10 +256,10 @@ export class Values {
    * @param {{ view?: any, address?: number }} cache
    */
   readInto(pointer, target, name, cache) {
-    check(pointer && this.runtime.call('ln_value_kind_of', pointer) === KIND.tensor, 'INVALID_ARGUMENT', `output '${name}' is no tensor and cannot be pre-allocated`);
+    check(pointer && this.runtime.call('ln_value_kind_of', pointer) === KIND.tensor, 'INVALID_ARGUMENT', () => `output '${name}' is no tensor and cannot be pre-allocated`);
     const type = typeNumbered(this.runtime.call('ln_value_dtype_of', pointer));
     check(target.type === type.name && this.#hasDims(pointer, target.dims), 'INVALID_ARGUMENT',
-      `output '${name}' is ${type.name} [${this.#dims(pointer)}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
+      () => `output '${name}' is ${type.name} [${this.#dims(pointer)}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
     if (type.isString) {
       const { data, length } = this.#locate(pointer);
       this.#readStrings(data, length).forEach((text, i) => (target.data[i] = text));
@@ -300,7 +302,7 @@ function elementsOf(tensor, name) {
   let size = 1;
   for (let i = 0; i < tensor.dims.length; i++) size *= tensor.dims[i];
   const expected = type.arrayLength(size);
-  check(data.length === expected, 'INVALID_FEED', `input '${name}': dims [${tensor.dims}] of ${type.name} hold ${expected} array elements, but the data has ${data.length}`);
+  check(data.length === expected, 'INVALID_FEED', () => `input '${name}': dims [${tensor.dims}] of ${type.name} hold ${expected} array elements, but the data has ${data.length}`);
   return { type, data };
 }
 
