@@ -17,7 +17,7 @@
 
 enum {
     DEPTH_STEP = 640,         /* depth of one pass, in products; at least the taps of one channel */
-    BLOCK_BYTES = 192 * 1024, /* panels of one pass */
+    BLOCK_BYTES = 256 * 1024, /* panels of one pass */
     MIN_TASK_PRODUCTS =
         384 * 1024, /* below this, about 15 microseconds, splitting costs more than it gives */
     MAX_TASKS = 64,
