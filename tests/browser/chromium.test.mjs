@@ -88,6 +88,11 @@ describe('chromium', { skip }, () => {
     assert.match(wasm.message, /text\/html/);
   });
 
+  test('a large model takes little more memory than its weights', async () => {
+    const { wasmBytes, weightBytes, tensorBytes } = await call('plain', 'loadLarge');
+    assert.ok(wasmBytes < 1.15 * weightBytes + tensorBytes + 4e6, `${wasmBytes} bytes for ${weightBytes}`);
+  });
+
   test('a service worker isolates a page', async () => {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
