@@ -51,21 +51,35 @@ void ln_mean_variance_f32(const float *src, size_t n, float *mean, float *varian
     *variance = mean_square(src, n, *mean);
 }
 
-/* dst = (x - mean) inv_std gamma + beta. */
+/* dst = (x - mean) inv_std gamma + beta, by one of four loops: gamma and beta may be null. */
+#define NORMALIZE_LOOP(result)                                                                               \
+    for (; i + 4 <= n; i += 4) {                                                                             \
+        const ln_v32f x = ln_mul(ln_sub(ln_load(src + i), center), scale);                                   \
+        ln_store(dst + i, result(ln_load));                                                                  \
+    }                                                                                                        \
+    if (i < n) {                                                                                             \
+        const ln_v32f x = ln_mul(ln_sub(ln_load_part(src + i, n - i), center), scale);                       \
+        ln_store_part(dst + i, result(LOAD_REST), n - i);                                                    \
+    }
+
+#define LOAD_REST(p)     ln_load_part(p, n - i)
+#define PLAIN(load)      x
+#define WITH_GAMMA(load) ln_mul(x, load(gamma + i))
+#define WITH_BETA(load)  ln_add(x, load(beta + i))
+#define WITH_BOTH(load)  ln_madd(load(beta + i), x, load(gamma + i))
+
 static void normalize_row(float *dst, const float *src, size_t n, const float *gamma, const float *beta,
                           float mean, float inv_std) {
     const ln_v32f center = ln_splat(mean), scale = ln_splat(inv_std);
-    for (size_t i = 0; i < n; i += 4) {
-        const size_t lanes = n - i;
-        ln_v32f x = ln_mul(ln_sub(ln_load_first(src + i, lanes), center), scale);
-        if (gamma != NULL && beta != NULL) {
-            x = ln_madd(ln_load_first(beta + i, lanes), x, ln_load_first(gamma + i, lanes));
-        } else if (gamma != NULL) {
-            x = ln_mul(x, ln_load_first(gamma + i, lanes));
-        } else if (beta != NULL) {
-            x = ln_add(x, ln_load_first(beta + i, lanes));
-        }
-        ln_store_first(dst + i, x, lanes);
+    size_t i = 0;
+    if (gamma != NULL && beta != NULL) {
+        NORMALIZE_LOOP(WITH_BOTH)
+    } else if (gamma != NULL) {
+        NORMALIZE_LOOP(WITH_GAMMA)
+    } else if (beta != NULL) {
+        NORMALIZE_LOOP(WITH_BETA)
+    } else {
+        NORMALIZE_LOOP(PLAIN)
     }
 }
 
@@ -96,14 +110,11 @@ void ln_rms_norm_rows_f32(float *dst, const float *src, size_t rows, size_t n, c
     }
 }
 
+/* sum = a + b + bias, which may be null. */
 static void add_row(float *sum, const float *a, const float *b, const float *bias, size_t n) {
-    for (size_t i = 0; i < n; i += 4) {
-        const size_t lanes = n - i;
-        ln_v32f x = ln_add(ln_load_first(a + i, lanes), ln_load_first(b + i, lanes));
-        if (bias != NULL) {
-            x = ln_add(x, ln_load_first(bias + i, lanes));
-        }
-        ln_store_first(sum + i, x, lanes);
+    ln_binary_f32[LN_BINARY_ADD](sum, a, 1, b, 1, n);
+    if (bias != NULL) {
+        ln_binary_f32[LN_BINARY_ADD](sum, sum, 1, bias, 1, n);
     }
 }
 
@@ -144,12 +155,17 @@ void ln_normalize_plane_f32(float *dst, const float *src, size_t n, float mean, 
 void ln_scale_shift_rows_f32(float *dst, const float *src, size_t rows, size_t n, const float *scale,
                              const float *shift) {
     for (size_t r = 0; r < rows; r++) {
-        for (size_t i = 0; i < n; i += 4) {
-            const size_t lanes = n - i, at = r * n + i;
-            const ln_v32f offset = shift != NULL ? ln_load_first(shift + i, lanes) : ln_zero();
-            ln_store_first(dst + at,
-                           ln_madd(offset, ln_load_first(src + at, lanes), ln_load_first(scale + i, lanes)),
-                           lanes);
+        const float *row = src + r * n;
+        float *out = dst + r * n;
+        size_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            const ln_v32f offset = shift != NULL ? ln_load(shift + i) : ln_zero();
+            ln_store(out + i, ln_madd(offset, ln_load(row + i), ln_load(scale + i)));
+        }
+        if (i < n) {
+            const ln_v32f offset = shift != NULL ? ln_load_part(shift + i, n - i) : ln_zero();
+            const ln_v32f x = ln_load_part(row + i, n - i);
+            ln_store_part(out + i, ln_madd(offset, x, ln_load_part(scale + i, n - i)), n - i);
         }
     }
 }

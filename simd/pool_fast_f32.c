@@ -13,47 +13,28 @@
 
 #include <math.h>
 
-/* The input rows of a window, its top left element, and the poison sum. */
+/* The input rows of a window. */
 struct window {
     const float *row[3];
-    ln_v32f poison;
 };
 
-/* The vertical maximum of four columns. `count` is a constant of the caller. */
-LN_INLINE ln_v32f column_max(struct window *window, int64_t column, int count) {
-    ln_v32f best = ln_load(window->row[0] + column);
-    window->poison = ln_add(window->poison, best);
-    LN_LOOP_UNROLLED
-    for (int i = 1; i < count; i++) {
-        const ln_v32f x = ln_load(window->row[i] + column);
-        window->poison = ln_add(window->poison, x);
-        best = ln_clamp_low(x, best);
-    }
-    return best;
-}
+/* The vertical maximum of four columns from 2 or 3 rows (r0 and so on); adds them to `poison`. */
+#define COLUMNS_2(best, at)                                                                                  \
+    do {                                                                                                     \
+        const ln_v32f x0 = ln_load(r0 + (at)), x1 = ln_load(r1 + (at));                                      \
+        poison = ln_add(poison, ln_add(x0, x1));                                                             \
+        best = ln_clamp_low(x0, x1);                                                                         \
+    } while (0)
+
+#define COLUMNS_3(best, at)                                                                                  \
+    do {                                                                                                     \
+        const ln_v32f x0 = ln_load(r0 + (at)), x1 = ln_load(r1 + (at)), x2 = ln_load(r2 + (at));             \
+        poison = ln_add(poison, ln_add(ln_add(x0, x1), x2));                                                 \
+        best = ln_clamp_low(ln_clamp_low(x0, x1), x2);                                                       \
+    } while (0)
 
 #define EVEN(a, b) wasm_i32x4_shuffle(a, b, 0, 2, 4, 6)
 #define ODD(a, b)  wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)
-
-/* Four outputs of a 2x2 window with stride 2 from eight columns. */
-LN_INLINE ln_v32f four_2x2s2(struct window *window, int64_t column) {
-    const ln_v32f low = column_max(window, column, 2), high = column_max(window, column + 4, 2);
-    return ln_clamp_low(EVEN(low, high), ODD(low, high));
-}
-
-/* Four outputs of a 3x3 window with stride 2: columns 2i, 2i + 1, 2i + 2. `carry` has column 0 in its last lane. */
-LN_INLINE ln_v32f four_3x3s2(struct window *window, int64_t column, ln_v32f *carry) {
-    const ln_v32f low = column_max(window, column + 1, 3), high = column_max(window, column + 5, 3);
-    const ln_v32f middle = EVEN(low, high), right = ODD(low, high);
-    const ln_v32f left = wasm_i32x4_shuffle(*carry, right, 3, 4, 5, 6);
-    *carry = right;
-    return ln_clamp_low(ln_clamp_low(left, middle), right);
-}
-
-LN_INLINE ln_v32f four_3x3s1(struct window *window, int64_t column) {
-    const ln_v32f left = column_max(window, column, 3), middle = column_max(window, column + 1, 3);
-    return ln_clamp_low(ln_clamp_low(left, middle), column_max(window, column + 2, 3));
-}
 
 /* One output by the definition, a NaN included. */
 static float one_output(const struct window *window, const struct ln_pooling *pooling, int64_t ow) {
@@ -81,7 +62,6 @@ static int window_open(struct window *window, const float *src, const struct ln_
         k = k < taps.end ? k : taps.end - 1;
         window->row[i] = src + (plane + taps.start + k) * pooling->in[2];
     }
-    window->poison = ln_zero();
     return taps.first < taps.end;
 }
 
@@ -89,57 +69,81 @@ static int window_open(struct window *window, const float *src, const struct ln_
 static void inside(const struct ln_pooling *pooling, int64_t *low, int64_t *high) {
     const int64_t stride = pooling->stride[2], pad = pooling->pad_begin[2];
     const int64_t room = pooling->in[2] + pad - pooling->kernel[2];
-    *low = (pad + stride - 1) / stride;
-    *high = room < 0 ? 0 : room / stride + 1;
+    const int shift = stride == 2; /* strides are 1 and 2 */
+    *low = (pad + shift) >> shift;
+    *high = room < 0 ? 0 : (room >> shift) + 1;
     *high = *high < pooling->out[2] ? *high : pooling->out[2];
     *low = *low < *high ? *low : *high;
 }
 
-/* The vector part of a row: outputs [low, high), at least four. */
-typedef void span_fn(float *dst, struct window *window, int64_t low, int64_t high, int64_t pad);
+/*
+ * The vector part of a row: outputs [low, high), at least four; the last four overlap the ones before. Returns a sum
+ * of all inputs, which is NaN when one is.
+ */
+typedef ln_v32f span_fn(float *dst, const struct window *window, size_t low, size_t high, size_t pad);
 
-static void span_2x2s2(float *dst, struct window *window, int64_t low, int64_t high, int64_t pad) {
-    int64_t o = low;
-    for (; o + 4 <= high; o += 4) {
-        ln_store(dst + o, four_2x2s2(window, 2 * o - pad));
+/* Columns 2o and 2o + 1: even and odd elements. */
+static ln_v32f span_2x2s2(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
+    const float *r0 = window->row[0], *r1 = window->row[1];
+    ln_v32f poison = ln_zero();
+    for (size_t o = low; o < high; o += 4) {
+        o = o + 4 <= high ? o : high - 4;
+        ln_v32f left, right;
+        COLUMNS_2(left, 2 * o - pad);
+        COLUMNS_2(right, 2 * o + 4 - pad);
+        ln_store(dst + o, ln_clamp_low(EVEN(left, right), ODD(left, right)));
     }
-    if (o < high) {
-        ln_store(dst + high - 4, four_2x2s2(window, 2 * (high - 4) - pad));
-    }
+    return poison;
 }
 
-/* The vertical maximum of one column, in all lanes. */
-static ln_v32f carry_of(struct window *window, int64_t column) {
-    ln_v32f best = ln_load_splat(window->row[0] + column);
-    window->poison = ln_add(window->poison, best);
-    for (int i = 1; i < 3; i++) {
-        const ln_v32f x = ln_load_splat(window->row[i] + column);
-        window->poison = ln_add(window->poison, x);
-        best = ln_clamp_low(x, best);
+/* Columns 2o, 2o + 1 and 2o + 2: the odd elements before the eight, then the even and the odd ones of the eight. */
+static ln_v32f span_3x3s2(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
+    const float *r0 = window->row[0], *r1 = window->row[1], *r2 = window->row[2];
+    ln_v32f poison = ln_zero(), carry = ln_splat(-INFINITY), first, second;
+    if (pad == 1) {
+        low = 0; /* the column before the row is a carry of -inf */
+    } else {
+        /* Only the first lane of these four is needed; they lie on the row, as the window and the next three do. */
+        COLUMNS_3(carry, 2 * low - pad);
+        carry = wasm_i32x4_shuffle(carry, carry, 0, 0, 0, 0);
     }
-    return best;
+    for (size_t o = low; o < high; o += 4) {
+        if (o + 4 > high) {
+            o = high - 4;
+            COLUMNS_3(carry, 2 * o - pad);
+            carry = wasm_i32x4_shuffle(carry, carry, 0, 0, 0, 0);
+        }
+        COLUMNS_3(first, 2 * o + 1 - pad);
+        COLUMNS_3(second, 2 * o + 5 - pad);
+        const ln_v32f even = EVEN(first, second), odd = ODD(first, second);
+        ln_store(dst + o, ln_clamp_low(ln_clamp_low(wasm_i32x4_shuffle(carry, odd, 3, 4, 5, 6), even), odd));
+        carry = odd;
+    }
+    return poison;
 }
 
-static void span_3x3s2(float *dst, struct window *window, int64_t low, int64_t high, int64_t pad) {
-    ln_v32f carry = carry_of(window, 2 * low - pad);
-    int64_t o = low;
-    for (; o + 4 <= high; o += 4) {
-        ln_store(dst + o, four_3x3s2(window, 2 * o - pad, &carry));
+/* Columns o, o + 1 and o + 2 of the vertical maxima, from two vectors of which the second is the next first. */
+static ln_v32f span_3x3s1(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
+    const float *r0 = window->row[0], *r1 = window->row[1], *r2 = window->row[2];
+    ln_v32f poison = ln_zero(), here, next;
+    size_t o = low;
+    COLUMNS_3(here, o - pad);
+    for (; o + 6 <= high; o += 4) {
+        COLUMNS_3(next, o + 4 - pad);
+        const ln_v32f middle = wasm_i32x4_shuffle(here, next, 1, 2, 3, 4);
+        const ln_v32f right = wasm_i32x4_shuffle(here, next, 2, 3, 4, 5);
+        ln_store(dst + o, ln_clamp_low(ln_clamp_low(here, middle), right));
+        here = next;
     }
-    if (o < high) {
-        carry = carry_of(window, 2 * (high - 4) - pad);
-        ln_store(dst + high - 4, four_3x3s2(window, 2 * (high - 4) - pad, &carry));
+    for (; o < high; o += 4) {
+        ln_v32f middle, right;
+        o = o + 4 <= high ? o : high - 4;
+        COLUMNS_3(here, o - pad);
+        COLUMNS_3(middle, o + 1 - pad);
+        COLUMNS_3(right, o + 2 - pad);
+        ln_store(dst + o, ln_clamp_low(ln_clamp_low(here, middle), right));
     }
-}
-
-static void span_3x3s1(float *dst, struct window *window, int64_t low, int64_t high, int64_t pad) {
-    int64_t o = low;
-    for (; o + 4 <= high; o += 4) {
-        ln_store(dst + o, four_3x3s1(window, o - pad));
-    }
-    if (o < high) {
-        ln_store(dst + high - 4, four_3x3s1(window, high - 4 - pad));
-    }
+    return poison;
 }
 
 LN_INLINE void fast_row(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
@@ -151,14 +155,16 @@ LN_INLINE void fast_row(float *dst, const float *src, const struct ln_pooling *p
         ln_max_pool_row_f32(dst, src, pooling, od, oh);
         return;
     }
-    for (int64_t o = 0; o < low; o++) {
+    const int carried =
+        span == span_3x3s2 && pooling->pad_begin[2] == 1; /* that span makes output 0 itself */
+    for (int64_t o = 0; o < low && !carried; o++) {
         dst[o] = one_output(&window, pooling, o);
     }
-    span(dst, &window, low, high, pooling->pad_begin[2]);
+    const ln_v32f poison = span(dst, &window, (size_t)low, (size_t)high, (size_t)pooling->pad_begin[2]);
     for (int64_t o = high; o < pooling->out[2]; o++) {
         dst[o] = one_output(&window, pooling, o);
     }
-    if (wasm_v128_any_true(wasm_f32x4_ne(window.poison, window.poison))) {
+    if (wasm_v128_any_true(wasm_f32x4_ne(poison, poison))) {
         ln_max_pool_row_f32(dst, src, pooling, od, oh);
     }
 }

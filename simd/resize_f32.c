@@ -29,61 +29,50 @@ void ln_resize_nearest_2x_f32(float *dst, const float *src, size_t in_height, si
     }
 }
 
-/* Two input rows: the nearer one has weight 3/4. */
-struct row_pair {
-    const float *near, *far;
-    ln_v32f quarter, three_quarters;
-};
+/* 3/4 of the nearer row and 1/4 of the other, at column x. */
+#define MIX_ROWS(x) ln_madd(ln_mul(ln_load(near + (x)), most), ln_load(far + (x)), rest)
 
-LN_INLINE ln_v32f mix_rows(const struct row_pair *rows, size_t x) {
-    return ln_madd(ln_mul(ln_load(rows->near + x), rows->three_quarters), ln_load(rows->far + x),
-                   rows->quarter);
-}
+/* Eight outputs from four mixed columns and the ones to their left and right. */
+#define MIX_COLUMNS(out, left, four, right)                                                                  \
+    do {                                                                                                     \
+        const ln_v32f share = ln_mul(four, most);                                                            \
+        const ln_v32f even = ln_madd(share, left, rest), odd = ln_madd(share, right, rest);                  \
+        ln_store(out, wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5));                                            \
+        ln_store((out) + 4, wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7));                                      \
+    } while (0)
 
-static float mix_one(const struct row_pair *rows, size_t x) {
-    return 0.75f * rows->near[x] + 0.25f * rows->far[x];
-}
-
-/* Eight outputs from four columns and the ones to their left and right. */
-LN_INLINE void mix_columns(float *out, const struct row_pair *rows, ln_v32f left, ln_v32f four,
-                           ln_v32f right) {
-    const ln_v32f most = ln_mul(four, rows->three_quarters);
-    const ln_v32f even = ln_madd(most, left, rows->quarter), odd = ln_madd(most, right, rows->quarter);
-    ln_store(out, wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5));
-    ln_store(out + 4, wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7));
-}
-
-static void linear_2x_narrow(float *out, const struct row_pair *rows, size_t width) {
+static void linear_2x_narrow(float *out, const float *near, const float *far, size_t width) {
     for (size_t x = 0; x < width; x++) {
-        const float one = mix_one(rows, x);
-        const float left = x > 0 ? mix_one(rows, x - 1) : one;
-        const float right = x + 1 < width ? mix_one(rows, x + 1) : one;
-        out[2 * x] = 0.75f * one + 0.25f * left;
-        out[2 * x + 1] = 0.75f * one + 0.25f * right;
+        const size_t before = x > 0 ? x - 1 : x, after = x + 1 < width ? x + 1 : x;
+        const float one = 0.75f * near[x] + 0.25f * far[x];
+        out[2 * x] = 0.75f * one + 0.25f * (0.75f * near[before] + 0.25f * far[before]);
+        out[2 * x + 1] = 0.75f * one + 0.25f * (0.75f * near[after] + 0.25f * far[after]);
     }
 }
 
 /* width is at least 4. */
-static void linear_2x_row(float *out, const struct row_pair *rows, size_t width) {
-    ln_v32f four = mix_rows(rows, 0);
+static void linear_2x_row(float *out, const float *near, const float *far, size_t width) {
+    const ln_v32f most = ln_splat(0.75f), rest = ln_splat(0.25f);
+    ln_v32f four = MIX_ROWS(0);
     ln_v32f before = wasm_i32x4_shuffle(four, four, 0, 0, 0, 0);
     size_t x = 0;
     for (; x + 8 <= width; x += 4) {
-        const ln_v32f next = mix_rows(rows, x + 4);
-        mix_columns(out + 2 * x, rows, wasm_i32x4_shuffle(before, four, 3, 4, 5, 6), four,
-                    wasm_i32x4_shuffle(four, next, 1, 2, 3, 4));
+        const ln_v32f next = MIX_ROWS(x + 4);
+        const ln_v32f left = wasm_i32x4_shuffle(before, four, 3, 4, 5, 6);
+        const ln_v32f right = wasm_i32x4_shuffle(four, next, 1, 2, 3, 4);
+        MIX_COLUMNS(out + 2 * x, left, four, right);
         before = four;
         four = next;
     }
     /* At most seven columns are left: a vector with a neighbour to its right, then the last one, which overlaps. */
     const size_t last = width - 4;
-    const ln_v32f end = mix_rows(rows, last);
     if (x < last) {
-        const ln_v32f right = mix_rows(rows, x + 1);
-        mix_columns(out + 2 * x, rows, wasm_i32x4_shuffle(before, four, 3, 4, 5, 6), four, right);
+        const ln_v32f left = wasm_i32x4_shuffle(before, four, 3, 4, 5, 6), right = MIX_ROWS(x + 1);
+        MIX_COLUMNS(out + 2 * x, left, four, right);
     }
-    const ln_v32f left = last > 0 ? mix_rows(rows, last - 1) : wasm_i32x4_shuffle(end, end, 0, 0, 1, 2);
-    mix_columns(out + 2 * last, rows, left, end, wasm_i32x4_shuffle(end, end, 1, 2, 3, 3));
+    const ln_v32f end = MIX_ROWS(last), right = wasm_i32x4_shuffle(end, end, 1, 2, 3, 3);
+    const ln_v32f left = last > 0 ? MIX_ROWS(last - 1) : wasm_i32x4_shuffle(end, end, 0, 0, 1, 2);
+    MIX_COLUMNS(out + 2 * last, left, end, right);
 }
 
 void ln_resize_linear_2x_f32(float *dst, const float *src, size_t in_height, size_t in_width, size_t begin,
@@ -92,13 +81,8 @@ void ln_resize_linear_2x_f32(float *dst, const float *src, size_t in_height, siz
         const size_t near = y / 2;
         const size_t wanted = y % 2 ? near + 1 : near - 1; /* wraps to a huge number above row 0 */
         const size_t far = wanted < in_height ? wanted : near;
-        const struct row_pair rows = {src + near * in_width, src + far * in_width, ln_splat(0.25f),
-                                      ln_splat(0.75f)};
-        if (in_width < 4) {
-            linear_2x_narrow(dst + y * 2 * in_width, &rows, in_width);
-        } else {
-            linear_2x_row(dst + y * 2 * in_width, &rows, in_width);
-        }
+        (in_width < 4 ? linear_2x_narrow : linear_2x_row)(dst + y * 2 * in_width, src + near * in_width,
+                                                          src + far * in_width, in_width);
     }
 }
 
@@ -165,6 +149,19 @@ static void interpolate_row(float *dst, const float *src, size_t out_width,
     }
 }
 
+/* dst = a wa + b wb. */
+static void blend(float *dst, const float *a, float wa, const float *b, float wb, size_t n) {
+    const ln_v32f weight_a = ln_splat(wa), weight_b = ln_splat(wb);
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        ln_store(dst + i, ln_madd(ln_mul(ln_load(a + i), weight_a), ln_load(b + i), weight_b));
+    }
+    if (i < n) {
+        const ln_v32f x = ln_load_part(a + i, n - i), y = ln_load_part(b + i, n - i);
+        ln_store_part(dst + i, ln_madd(ln_mul(x, weight_a), y, weight_b), n - i);
+    }
+}
+
 /* dst = src a, or dst += src a. */
 static void accumulate(float *dst, const float *src, size_t n, float a, int first) {
     if (first) {
@@ -178,44 +175,64 @@ static void accumulate(float *dst, const float *src, size_t n, float a, int firs
  * Interpolated rows live in taps slots, row i in slot i % taps; a slot's row number stands in the array of tags
  * behind the slots. Neighbouring rows never share a slot, and any that do are only computed again.
  */
+struct row_cache {
+    const float *src;
+    size_t in_width, out_width, taps;
+    const struct ln_resize_axis *cols;
+    float *slots, *tags;
+};
+
+static const float *cached_row(const struct row_cache *cache, int32_t from) {
+    const size_t slot = (size_t)from % cache->taps;
+    float *row = cache->slots + slot * cache->out_width;
+    int32_t tag;
+    memcpy(&tag, cache->tags + slot, sizeof tag);
+    if (tag != from) {
+        interpolate_row(row, cache->src + (size_t)from * cache->in_width, cache->out_width, cache->cols);
+        memcpy(cache->tags + slot, &from, sizeof from);
+    }
+    return row;
+}
+
 void ln_resize_plane_f32(float *dst, const float *src, size_t in_width, size_t out_width,
                          const struct ln_resize_axis *rows, const struct ln_resize_axis *cols, size_t begin,
                          size_t end, float *scratch) {
     const size_t taps = rows->taps;
+    const struct row_cache cache = {
+        src, in_width, out_width, taps, cols, scratch, scratch + taps * out_width};
     const int32_t empty = -1;
-    float *tags = scratch + taps * out_width;
     for (size_t t = 0; t < taps; t++) {
-        memcpy(tags + t, &empty, sizeof empty);
+        memcpy(cache.tags + t, &empty, sizeof empty);
     }
     for (size_t y = begin; y < end; y++) {
+        const int32_t *index = rows->index + y * taps;
+        const float *weight = rows->weight + y * taps;
+        float *out = dst + y * out_width;
+        if (taps == 2 && (index[0] == index[1] || (index[0] ^ index[1]) & 1)) {
+            /* Two rows in two slots, or the same one twice. */
+            const float *first = cached_row(&cache, index[0]), *second = cached_row(&cache, index[1]);
+            blend(out, first, weight[0], second, weight[1], out_width);
+            continue;
+        }
         for (size_t t = 0; t < taps; t++) {
-            const int32_t from = rows->index[y * taps + t];
-            const size_t slot = (size_t)from % taps;
-            float *row = scratch + slot * out_width;
-            int32_t tag;
-            memcpy(&tag, tags + slot, sizeof tag);
-            if (tag != from) {
-                interpolate_row(row, src + (size_t)from * in_width, out_width, cols);
-                memcpy(tags + slot, &from, sizeof from);
-            }
-            accumulate(dst + y * out_width, row, out_width, rows->weight[y * taps + t], t == 0);
+            accumulate(out, cached_row(&cache, index[t]), out_width, weight[t], t == 0);
         }
     }
 }
 
 void ln_resize_axis_f32(float *dst, const float *src, size_t inner, const struct ln_resize_axis *axis,
                         size_t begin, size_t end) {
+    const size_t taps = axis->taps;
     if (inner == 1) {
-        const struct ln_resize_axis part = {axis->taps, axis->index + begin * axis->taps,
-                                            axis->weight + begin * axis->taps};
+        const struct ln_resize_axis part = {taps, axis->index + begin * taps, axis->weight + begin * taps};
         interpolate_row(dst + begin, src, end - begin, &part);
         return;
     }
     for (size_t i = begin; i < end; i++) {
-        for (size_t t = 0; t < axis->taps; t++) {
-            const size_t at = i * axis->taps + t;
-            accumulate(dst + i * inner, src + (size_t)axis->index[at] * inner, inner, axis->weight[at],
-                       t == 0);
+        const int32_t *index = axis->index + i * taps;
+        const float *weight = axis->weight + i * taps;
+        for (size_t t = 0; t < taps; t++) {
+            accumulate(dst + i * inner, src + (size_t)index[t] * inner, inner, weight[t], t == 0);
         }
     }
 }

@@ -43,13 +43,18 @@ static float row_max(const float *src, size_t n) {
 static float row_scale_max(float *dst, const float *src, size_t n, float scale, const float *mask) {
     const ln_v32f factor = ln_splat(scale);
     ln_v32f best = ln_splat(-INFINITY);
-    for (size_t i = 0; i < n; i += 4) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        ln_v32f x = ln_mul(ln_load(src + i), factor);
+        x = mask != NULL ? ln_add(x, ln_load(mask + i)) : x;
+        ln_store(dst + i, x);
+        best = ln_clamp_low(x, best);
+    }
+    if (i < n) {
         ln_v32f x = ln_mul(load_filled(src + i, n - i, 0.0f), factor);
-        if (mask != NULL) {
-            x = ln_add(x, load_filled(mask + i, n - i, 0.0f));
-        }
-        ln_store_first(dst + i, x, n - i);
-        best = ln_clamp_low(n - i >= 4 ? x : load_filled(dst + i, n - i, -INFINITY), best);
+        x = mask != NULL ? ln_add(x, load_filled(mask + i, n - i, 0.0f)) : x;
+        ln_store_part(dst + i, x, n - i);
+        best = ln_clamp_low(load_filled(dst + i, n - i, -INFINITY), best);
     }
     return ln_max_lane(best);
 }

@@ -4,7 +4,8 @@
  * A matrix is walked in tiles of 16x16 elements, so that the lines of both sides stay in L1 whatever the strides
  * (power-of-two strides map a larger tile's rows to the same cache set). Inside a tile, blocks are transposed in
  * registers by interleaving: 8x8 for one and two bytes, 4x4 for four, 2x2 for eight. Rows and columns that fill no
- * block are moved one by one, with memcpy because an element may be a run of smaller ones.
+ * block are moved one by one, with memcpy because an element may be a run of smaller ones. Matrices of three columns
+ * or rows, pixels of three floats, have loops of their own.
  */
 #include "simd.h"
 #include "vector.h"
@@ -94,10 +95,25 @@ static inline void block_16(uint8_t *dst, size_t dst_stride, const uint8_t *src,
     wasm_v128_store(dst, wasm_v128_load(src));
 }
 
-/* A tile of at most TILE x TILE elements; strides in bytes. */
-#define TILE_FUNCTION(width, block)                                                                          \
+/*
+ * A whole tile, and one of any size: blocks where they fit, the rest element by element. Strides are in bytes.
+ */
+#define TILE_FUNCTION(width, block, unrolled)                                                                \
+    static void whole_##width(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride) {      \
+        for (size_t c = 0; c < TILE; c += (block)) {                                                         \
+            unrolled for (size_t r = 0; r < TILE; r += (block)) {                                            \
+                block_##width(dst + r * (width), dst_stride, src + r * src_stride, src_stride);              \
+            }                                                                                                \
+            dst += (block) * dst_stride;                                                                     \
+            src += (block) * (width);                                                                        \
+        }                                                                                                    \
+    }                                                                                                        \
     static void tile_##width(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride,         \
                              size_t rows, size_t cols) {                                                     \
+        if (rows == TILE && cols == TILE) {                                                                  \
+            whole_##width(dst, dst_stride, src, src_stride);                                                 \
+            return;                                                                                          \
+        }                                                                                                    \
         const size_t full_rows = rows / (block) * (block), full_cols = cols / (block) * (block);             \
         for (size_t c = 0; c < full_cols; c += (block)) {                                                    \
             for (size_t r = 0; r < full_rows; r += (block)) {                                                \
@@ -112,11 +128,11 @@ static inline void block_16(uint8_t *dst, size_t dst_stride, const uint8_t *src,
         }                                                                                                    \
     }
 
-TILE_FUNCTION(1, 8)
-TILE_FUNCTION(2, 8)
-TILE_FUNCTION(4, 4)
-TILE_FUNCTION(8, 2)
-TILE_FUNCTION(16, 1)
+TILE_FUNCTION(1, 8, LN_LOOP_ROLLED)
+TILE_FUNCTION(2, 8, LN_LOOP_ROLLED)
+TILE_FUNCTION(4, 4, LN_LOOP_UNROLLED)
+TILE_FUNCTION(8, 2, LN_LOOP_ROLLED)
+TILE_FUNCTION(16, 1, LN_LOOP_ROLLED)
 
 typedef void tile_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t rows,
                      size_t cols);
@@ -136,12 +152,61 @@ static tile_fn *tile_for_width(size_t width) {
     }
 }
 
+/* ---- pixels of three values ---- */
+
+/* Four pixels x0 y0 z0 x1 ... to a vector of each channel. */
+static void pixels_to_planes(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t pixels) {
+    size_t i = 0;
+    for (; i + 4 <= pixels; i += 4) {
+        const v128_t a = wasm_v128_load(src + 12 * i), b = wasm_v128_load(src + 12 * i + 16);
+        const v128_t c = wasm_v128_load(src + 12 * i + 32);
+        const v128_t x01 = wasm_i32x4_shuffle(a, b, 0, 3, 6, 6), y01 = wasm_i32x4_shuffle(a, b, 1, 4, 7, 7);
+        const v128_t z01 = wasm_i32x4_shuffle(a, b, 2, 5, 5, 5);
+        wasm_v128_store(dst + 4 * i, wasm_i32x4_shuffle(x01, c, 0, 1, 2, 5));
+        wasm_v128_store(dst + dst_stride + 4 * i, wasm_i32x4_shuffle(y01, c, 0, 1, 2, 6));
+        wasm_v128_store(dst + 2 * dst_stride + 4 * i, wasm_i32x4_shuffle(z01, c, 0, 1, 4, 7));
+    }
+    for (; i < pixels; i++) {
+        for (size_t channel = 0; channel < 3; channel++) {
+            memcpy(dst + channel * dst_stride + 4 * i, src + 12 * i + 4 * channel, 4);
+        }
+    }
+}
+
+static void planes_to_pixels(uint8_t *dst, const uint8_t *src, size_t src_stride, size_t pixels) {
+    size_t i = 0;
+    for (; i + 4 <= pixels; i += 4) {
+        const v128_t x = wasm_v128_load(src + 4 * i), y = wasm_v128_load(src + src_stride + 4 * i);
+        const v128_t z = wasm_v128_load(src + 2 * src_stride + 4 * i);
+        const v128_t xy01 = wasm_i32x4_shuffle(x, y, 0, 4, 1, 5), xy23 = wasm_i32x4_shuffle(x, y, 2, 6, 3, 7);
+        const v128_t zx01 = wasm_i32x4_shuffle(z, xy01, 0, 6, 1, 7); /* z0 x1 z1 y1 */
+        const v128_t zx23 = wasm_i32x4_shuffle(z, xy23, 2, 6, 3, 7); /* z2 x3 z3 y3 */
+        wasm_v128_store(dst + 12 * i, wasm_i32x4_shuffle(xy01, zx01, 0, 1, 4, 5));
+        wasm_v128_store(dst + 12 * i + 16,
+                        wasm_i64x2_shuffle(wasm_i32x4_shuffle(zx01, zx01, 3, 2, 0, 0), xy23, 0, 2));
+        wasm_v128_store(dst + 12 * i + 32, wasm_i32x4_shuffle(zx23, zx23, 0, 1, 3, 2));
+    }
+    for (; i < pixels; i++) {
+        for (size_t channel = 0; channel < 3; channel++) {
+            memcpy(dst + 12 * i + 4 * channel, src + channel * src_stride + 4 * i, 4);
+        }
+    }
+}
+
 void ln_transpose_2d(void *dst, size_t dst_stride, const void *src, size_t src_stride, size_t rows,
                      size_t cols, size_t width) {
     tile_fn *tile = tile_for_width(width);
     const size_t dst_bytes = dst_stride * width, src_bytes = src_stride * width;
-    for (size_t c = 0; c < cols; c += TILE) {
-        for (size_t r = 0; r < rows; r += TILE) {
+    if (width == 4 && cols == 3 && src_stride == 3) {
+        pixels_to_planes(dst, dst_bytes, src, rows);
+        return;
+    }
+    if (width == 4 && rows == 3 && dst_stride == 3) {
+        planes_to_pixels(dst, src, src_bytes, cols);
+        return;
+    }
+    for (size_t r = 0; r < rows; r += TILE) {
+        for (size_t c = 0; c < cols; c += TILE) {
             tile((uint8_t *)dst + c * dst_bytes + r * width, dst_bytes,
                  (const uint8_t *)src + r * src_bytes + c * width, src_bytes,
                  rows - r < TILE ? rows - r : TILE, cols - c < TILE ? cols - c : TILE);

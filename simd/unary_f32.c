@@ -102,9 +102,14 @@ UNARY_LIGHT(hardswish, const ln_v32f sixth = ln_splat(1.0f / 6.0f); const ln_v32
 
 /* ---- exp and what is made of it ---- */
 
-LN_INLINE ln_v32f exp_full(const struct ln_exp_constants *k, ln_v32f low, ln_v32f high, ln_v32f x) {
+/* Subnormal results, and those from 2^127.5 on, take a scale in two factors. Elsewhere one is as exact. */
+LN_INLINE ln_v32f exp_full(const struct ln_exp_constants *k, ln_v32f low, ln_v32f ordinary, ln_v32f x) {
+    const int all_ordinary = !wasm_v128_any_true(wasm_f32x4_gt(ln_abs(x), ordinary));
     ln_v32f sum;
-    const ln_v32f r = ln_exp_reduce(k, ln_clamp_high(ln_clamp_low(x, low), high), &sum);
+    if (all_ordinary) {
+        return ln_exp_bounded(k, x);
+    }
+    const ln_v32f r = ln_exp_reduce(k, ln_clamp_high(ln_clamp_low(x, low), k->high), &sum);
     const ln_v32f p = ln_madd(k->one, r, ln_madd(k->one, r, ln_exp_q(k, r)));
     return ln_scale_by_power_of_two(p, wasm_i32x4_sub(sum, k->magic));
 }
@@ -113,9 +118,9 @@ LN_INLINE ln_v32f silu(const struct ln_exp_constants *k, ln_v32f x, ln_v32f scal
     return ln_div(x, ln_add(k->one, ln_exp_flush(k, ln_neg(scaled))));
 }
 
-LN_INLINE ln_v32f gelu(const struct ln_erf_constants *k, ln_v32f half, ln_v32f sqrt_half, ln_v32f x) {
-    const ln_v32f scaled = ln_mul(x, half);
-    return ln_madd(scaled, scaled, ln_erf(k, ln_mul(x, sqrt_half)));
+/* x (1/2 + erf(x / sqrt 2) / 2), the constants being those of the halved erf. */
+LN_INLINE ln_v32f gelu(const struct ln_erf_constants *k, ln_v32f x) {
+    return ln_mul(x, ln_add(k->one, ln_erf(k, x)));
 }
 
 /* x/2 (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3). */
@@ -145,7 +150,8 @@ LN_INLINE ln_v32f celu(const struct ln_exp_constants *k, ln_v32f alpha, ln_v32f 
     return ln_add(ln_clamp_low(x, ln_zero()), ln_clamp_high(scaled, ln_zero()));
 }
 
-UNARY(exp, WITH_EXP; const ln_v32f low = SPLAT(exp_full_low), exp_full(&e, low, e.high, x))
+UNARY(exp, WITH_EXP; const ln_v32f low = SPLAT(exp_full_low);
+      const ln_v32f ordinary = SPLAT(exp_ordinary), exp_full(&e, low, ordinary, x))
 UNARY(sigmoid, WITH_EXP, ln_sigmoid(&e, x))
 UNARY(silu, WITH_EXP, silu(&e, x, x))
 UNARY(gelu_quick, WITH_EXP; WITH_ALPHA, silu(&e, x, ln_mul(x, va)))
@@ -162,9 +168,8 @@ UNARY(celu, WITH_EXP; WITH_ALPHA, celu(&e, va, x))
 UNARY(log, const struct ln_log_constants l = ln_log_constants(), ln_log(&l, x))
 UNARY(softplus, WITH_EXP; const struct ln_log_constants l = ln_log_constants(), ln_softplus(&e, &l, x))
 UNARY(tanh, const struct ln_tanh_constants k = ln_tanh_constants(), ln_tanh(&k, x))
-UNARY(erf, const struct ln_erf_constants k = ln_erf_constants(), ln_erf(&k, x))
-UNARY(gelu, const struct ln_erf_constants k = ln_erf_constants(); const ln_v32f half = SPLAT(half);
-      const ln_v32f sqrt_half = SPLAT(sqrt_half_exact), gelu(&k, half, sqrt_half, x))
+UNARY(erf, const struct ln_erf_constants k = ln_erf_constants(&ln_vmath.erf), ln_erf(&k, x))
+UNARY(gelu, const struct ln_erf_constants k = ln_erf_constants(&ln_vmath.half_erf), gelu(&k, x))
 
 /* ---- sin and cos ---- */
 

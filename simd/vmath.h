@@ -19,14 +19,19 @@
 
 #include "simd.h"
 
+/* Clamps x^2 at `limit`; erf(x) has one = 1. */
+struct ln_erf_table {
+    float limit, one, minus_one, p[6], q[5];
+};
+
 struct ln_vmath_table {
-    float one, half, two, sign_bit;
-    float log2e, exp_magic, ln2_high, ln2_low, exp_low, exp_high, exp_full_low, exp_full_high;
+    float one, minus_one, half, two, sign_bit;
+    float log2e, exp_magic, ln2_high, ln2_low, exp_low, exp_high, exp_full_low, exp_full_high, exp_ordinary;
     float exp_q[5];
     float sqrt_half, min_normal, two_23, infinity, ln2_log_high, ln2_log_low;
     float log_p[8];
     float tanh_limit, tanh_p[5], tanh_q[4];
-    float erf_limit, erf_p[6], erf_q[5], sqrt_half_exact;
+    struct ln_erf_table erf, half_erf;
     float sin_s[3], cos_c[3], trig_limit;
     float gelu_cubic, gelu_scale;
     double two_over_pi, trig_magic, pi_half_high, pi_half_low;
@@ -119,7 +124,7 @@ LN_INLINE ln_v32f ln_sigmoid(const struct ln_exp_constants *k, ln_v32f x) {
 /* ---- log ---- */
 
 struct ln_log_constants {
-    ln_v32f one, half, sqrt_half, ln2_high, ln2_low, p[8];
+    ln_v32f one, half, sqrt_half, ln2_high, ln2_low, min_normal, infinity, p[8];
 };
 
 LN_INLINE struct ln_log_constants ln_log_constants(void) {
@@ -127,6 +132,8 @@ LN_INLINE struct ln_log_constants ln_log_constants(void) {
     k.one = ln_splat_opaque(&ln_vmath.one);
     k.half = ln_splat_opaque(&ln_vmath.half);
     k.sqrt_half = ln_splat_opaque(&ln_vmath.sqrt_half);
+    k.min_normal = ln_splat_opaque(&ln_vmath.min_normal);
+    k.infinity = ln_splat_opaque(&ln_vmath.infinity);
     k.ln2_high = ln_splat_opaque(&ln_vmath.ln2_log_high);
     k.ln2_low = ln_splat_opaque(&ln_vmath.ln2_log_low);
     LN_LOOP_UNROLLED
@@ -162,7 +169,7 @@ LN_INLINE ln_v32f ln_log_normal(const struct ln_log_constants *k, ln_v32f x, ln_
 }
 
 /* log of any float: -inf of 0, NaN of a negative number. */
-LN_INLINE ln_v32f ln_log(const struct ln_log_constants *k, ln_v32f x) {
+LN_INLINE ln_v32f ln_log_any(const struct ln_log_constants *k, ln_v32f x) {
     const ln_v32f infinity = ln_splat_opaque(&ln_vmath.infinity);
     const ln_v32i subnormal = wasm_f32x4_lt(x, ln_splat_opaque(&ln_vmath.min_normal));
     const ln_v32f scaled = ln_mul(x, ln_splat_opaque(&ln_vmath.two_23));
@@ -172,6 +179,15 @@ LN_INLINE ln_v32f ln_log(const struct ln_log_constants *k, ln_v32f x) {
     y = ln_select(wasm_f32x4_eq(x, ln_zero()), ln_neg(infinity), y);
     /* All ones is a quiet NaN. */
     return wasm_v128_or(y, wasm_v128_not(wasm_f32x4_ge(x, ln_zero())));
+}
+
+/* The same, quicker where all lanes are normal positive numbers: their bits lie between those of two floats. */
+LN_INLINE ln_v32f ln_log(const struct ln_log_constants *k, ln_v32f x) {
+    const ln_v32i low = wasm_i32x4_lt(x, k->min_normal), high = wasm_i32x4_ge(x, k->infinity);
+    if (wasm_v128_any_true(wasm_v128_or(low, high))) {
+        return ln_log_any(k, x);
+    }
+    return ln_log_normal(k, x, ln_zero());
 }
 
 /* log(1 + z) for 0 <= z <= 1 or NaN, accurate to the last places for small z too. */
@@ -191,23 +207,19 @@ LN_INLINE ln_v32f ln_softplus(const struct ln_exp_constants *e, const struct ln_
 /* ---- tanh and erf ---- */
 
 /*
- * Clamps y to [-1, 1], and makes it 1 or -1 exactly where x was clamped to the limit (t is x^2): the quotient there is
- * off by an ulp or two, which gelu would multiply by x.
+ * Both are x P(t) / Q(t) with t = x^2, held at the square of the limit. Beyond it the quotient stays while x grows, so
+ * clamping the product to [-1, 1] gives exactly 1 and -1 there; NaN passes through both clamps.
  */
-LN_INLINE ln_v32f ln_saturate_to_one(ln_v32f y, ln_v32f x, ln_v32f t, ln_v32f limit, ln_v32f one) {
-    const ln_v32i beyond = wasm_f32x4_ge(t, ln_mul(limit, limit));
-    y = ln_madd(y, x, wasm_v128_and(beyond, one)); /* keeps the sign of zero, which adding 0 would not */
-    return ln_clamp_high(ln_clamp_low(y, ln_neg(one)), one);
-}
 
 struct ln_tanh_constants {
-    ln_v32f limit, one, p[5], q[4];
+    ln_v32f limit, one, minus_one, p[5], q[4];
 };
 
 LN_INLINE struct ln_tanh_constants ln_tanh_constants(void) {
     struct ln_tanh_constants k;
     k.limit = ln_splat_opaque(&ln_vmath.tanh_limit);
     k.one = ln_splat_opaque(&ln_vmath.one);
+    k.minus_one = ln_splat_opaque(&ln_vmath.minus_one);
     LN_LOOP_UNROLLED
     for (int i = 0; i < 5; i++) {
         k.p[i] = ln_splat_opaque(&ln_vmath.tanh_p[i]);
@@ -220,8 +232,7 @@ LN_INLINE struct ln_tanh_constants ln_tanh_constants(void) {
 }
 
 LN_INLINE ln_v32f ln_tanh(const struct ln_tanh_constants *k, ln_v32f x) {
-    x = ln_clamp_high(ln_clamp_low(x, ln_neg(k->limit)), k->limit);
-    const ln_v32f t = ln_mul(x, x);
+    const ln_v32f t = ln_clamp_high(ln_mul(x, x), k->limit);
     ln_v32f p = ln_madd(k->p[3], t, k->p[4]);
     ln_v32f q = ln_madd(k->q[2], t, k->q[3]);
     p = ln_madd(k->p[2], t, p);
@@ -230,31 +241,33 @@ LN_INLINE ln_v32f ln_tanh(const struct ln_tanh_constants *k, ln_v32f x) {
     q = ln_madd(k->q[0], t, q);
     p = ln_madd(k->p[0], t, p);
     q = ln_madd(k->one, t, q);
-    return ln_saturate_to_one(ln_div(ln_mul(x, p), q), x, t, k->limit, k->one);
+    const ln_v32f y = ln_mul(x, ln_div(p, q));
+    return ln_clamp_high(ln_clamp_low(y, k->minus_one), k->one);
 }
 
+/* erf(x), or with the other table erf(x / sqrt 2) / 2: then `one` is 1/2, which scales P and Q too. */
 struct ln_erf_constants {
-    ln_v32f limit, one, p[6], q[5];
+    ln_v32f limit, one, minus_one, p[6], q[5];
 };
 
-LN_INLINE struct ln_erf_constants ln_erf_constants(void) {
+LN_INLINE struct ln_erf_constants ln_erf_constants(const volatile struct ln_erf_table *table) {
     struct ln_erf_constants k;
-    k.limit = ln_splat_opaque(&ln_vmath.erf_limit);
-    k.one = ln_splat_opaque(&ln_vmath.one);
+    k.limit = ln_splat_opaque(&table->limit);
+    k.one = ln_splat_opaque(&table->one);
+    k.minus_one = ln_splat_opaque(&table->minus_one);
     LN_LOOP_UNROLLED
     for (int i = 0; i < 6; i++) {
-        k.p[i] = ln_splat_opaque(&ln_vmath.erf_p[i]);
+        k.p[i] = ln_splat_opaque(&table->p[i]);
     }
     LN_LOOP_UNROLLED
     for (int i = 0; i < 5; i++) {
-        k.q[i] = ln_splat_opaque(&ln_vmath.erf_q[i]);
+        k.q[i] = ln_splat_opaque(&table->q[i]);
     }
     return k;
 }
 
 LN_INLINE ln_v32f ln_erf(const struct ln_erf_constants *k, ln_v32f x) {
-    x = ln_clamp_high(ln_clamp_low(x, ln_neg(k->limit)), k->limit);
-    const ln_v32f t = ln_mul(x, x);
+    const ln_v32f t = ln_clamp_high(ln_mul(x, x), k->limit);
     ln_v32f p = ln_madd(k->p[4], t, k->p[5]);
     ln_v32f q = ln_madd(k->q[3], t, k->q[4]);
     p = ln_madd(k->p[3], t, p);
@@ -265,7 +278,8 @@ LN_INLINE ln_v32f ln_erf(const struct ln_erf_constants *k, ln_v32f x) {
     q = ln_madd(k->q[0], t, q);
     p = ln_madd(k->p[0], t, p);
     q = ln_madd(k->one, t, q);
-    return ln_saturate_to_one(ln_div(ln_mul(x, p), q), x, t, k->limit, k->one);
+    const ln_v32f y = ln_mul(x, ln_div(p, q));
+    return ln_clamp_high(ln_clamp_low(y, k->minus_one), k->one);
 }
 
 #endif

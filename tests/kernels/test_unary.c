@@ -39,7 +39,7 @@ static const struct unary_case {
     {LN_UNARY_POW, "pow -2", -2, 0, 1.5, 0},
     {LN_UNARY_POW, "pow 5", 5, 0, 1.5, 0},
     {LN_UNARY_TANH, "tanh", 0, 0, 5, 0},
-    {LN_UNARY_ERF, "erf", 0, 0, 6, 0},
+    {LN_UNARY_ERF, "erf", 0, 0, 7, 0},
     {LN_UNARY_SIGMOID, "sigmoid", 0, 0, 3, 4.2e-39},
     {LN_UNARY_SOFTPLUS, "softplus", 0, 0, 3, 1.2e-38},
     {LN_UNARY_GELU, "gelu", 0, 0, 6, 1e-6},
