@@ -242,6 +242,8 @@ export declare namespace InferenceSession {
     optimize?: 0 | 1 | 2;
     /** Records the time of each node: see profile(). */
     profile?: boolean;
+    /** Initializers that the model lists as inputs may be fed (IR version 4 and newer); by default they are constants. */
+    overridable?: boolean;
     /** Seed of the random operators. */
     seed?: number;
 

@@ -84,6 +84,7 @@ const SESSION_OPTIONS = {
   externalData: set('externalData', (value) => typeof value === 'object', 'an array of { path, data } or a map from path to data'),
   optimize: core('optimize', (value) => ([0, 1, 2].includes(value) ? value : undefined), '0, 1 or 2'),
   profile: core('profile', bit, 'true or false'),
+  overridable: core('overridable', bit, 'true or false'),
   seed: core('seed', (value) => (Number.isFinite(value) ? value : undefined), 'a number'),
 
   executionProviders(value) {

@@ -43,3 +43,7 @@ for (const [platform, conditions] of [['page', ['browser']], ['worker', ['worker
     assert.ok(outputFiles.some(({ path }) => path.endsWith('.js')));
   });
 }
+
+test('docs/operators.md says what the tables say', () => {
+  execFileSync(process.execPath, [join(root, 'tools', 'operators.mjs'), '--check'], { cwd: root, stdio: 'pipe' });
+});
