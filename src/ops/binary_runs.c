@@ -8,6 +8,9 @@
 #include "ops/float_tile.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { SHORT_RUN = 16 };
 
 static const ln_dtype class_storage[LN_CLASS_COUNT] = {LN_FLOAT, LN_DOUBLE, LN_INT32,
                                                        LN_INT64, LN_UINT64, LN_UINT8};
@@ -246,11 +249,92 @@ void ln_binary_operands(ln_binary_run *run, const ln_value *a, const ln_value *b
     run->width = ln_dtype_bits(a->dtype) / 8;
 }
 
+/* Whether an input has every output element in order. */
+static bool is_whole(const ln_broadcast *walk, int input) {
+    int64_t expected = 1;
+    for (int axis = walk->rank - 1; axis >= 0; axis--) {
+        if (walk->strides[input][axis] != expected) {
+            return false;
+        }
+        expected *= walk->dims[axis];
+    }
+    return true;
+}
+
+/* Copies one element of 1, 2, 4 or 8 bytes. */
+static void copy_element(uint8_t *dst, const uint8_t *src, size_t width) {
+    switch (width) {
+    case 1:
+        *dst = *src;
+        break;
+    case 2:
+        memcpy(dst, src, 2);
+        break;
+    case 4:
+        memcpy(dst, src, 4);
+        break;
+    default:
+        memcpy(dst, src, 8);
+    }
+}
+
+/* n elements of an input in the order of the output, from output element `begin` on. */
+static void gather_input(const ln_broadcast *walk, int input, const uint8_t *src, size_t width, int64_t begin,
+                         int64_t n, uint8_t *dst) {
+    int64_t position[LN_MAX_RANK];
+    int64_t offset = 0;
+    int64_t index = begin;
+    for (int axis = walk->rank - 1; axis >= 0; axis--) {
+        position[axis] = index % walk->dims[axis];
+        index /= walk->dims[axis];
+        offset += position[axis] * walk->strides[input][axis];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        copy_element(dst + (size_t)i * width, src + (size_t)offset * width, width);
+        for (int axis = walk->rank - 1; axis >= 0; axis--) {
+            offset += walk->strides[input][axis];
+            if (++position[axis] < walk->dims[axis]) {
+                break;
+            }
+            offset -= position[axis] * walk->strides[input][axis];
+            position[axis] = 0;
+        }
+    }
+}
+
+/* Where runs are short, a call for each costs more than putting operands in order, tile by tile. */
+static void range_gathered(const ln_binary_run *run, const ln_broadcast *walk, int64_t begin, int64_t end) {
+    const size_t a_width = ln_dtype_bits(run->a_type) / 8;
+    const size_t b_width = ln_dtype_bits(run->b_type) / 8;
+    const bool a_whole = is_whole(walk, 0);
+    const bool b_whole = is_whole(walk, 1);
+    tile a, b;
+    for (int64_t at = begin; at < end; at += LN_TILE) {
+        const int64_t n = end - at < LN_TILE ? end - at : LN_TILE;
+        ln_binary_run one = *run;
+        const int64_t offsets[] = {a_whole ? at : 0, b_whole ? at : 0};
+        one.a_stride = one.b_stride = 1;
+        if (!a_whole) {
+            gather_input(walk, 0, run->a, a_width, at, n, (uint8_t *)&a);
+            one.a = (const uint8_t *)&a;
+        }
+        if (!b_whole) {
+            gather_input(walk, 1, run->b, b_width, at, n, (uint8_t *)&b);
+            one.b = (const uint8_t *)&b;
+        }
+        visit_run(&one, at, n, offsets);
+    }
+}
+
 void ln_binary_range(ln_binary_run *run, const ln_shape *a, const ln_shape *b, const ln_shape *y,
                      int64_t begin, int64_t end) {
     ln_broadcast walk;
     const ln_shape *const shapes[] = {a, b};
     ln_broadcast_init(&walk, y, 2, shapes);
+    if (walk.rank > 1 && walk.dims[walk.rank - 1] < SHORT_RUN) {
+        range_gathered(run, &walk, begin, end);
+        return;
+    }
     run->a_stride = (size_t)walk.strides[0][walk.rank - 1];
     run->b_stride = (size_t)walk.strides[1][walk.rank - 1];
     ln_broadcast_each(&walk, begin, end, visit_run, run);

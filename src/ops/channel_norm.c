@@ -487,6 +487,18 @@ static void lrn_tile_f64(const lrn_params *params, const ln_value *x, ln_value *
     ln_store_f64(y->dtype, y->data, plane * pixels + at, n, tile);
 }
 
+/* x^-beta. Three quarters, which every model has, takes square roots only. */
+static void inverse_power(float *values, int64_t n, float beta) {
+    float root[LN_TILE];
+    if (beta != 0.75f) {
+        ln_unary_f32[LN_UNARY_POW](values, values, (size_t)n, -beta, 0);
+        return;
+    }
+    ln_unary_f32[LN_UNARY_RSQRT](values, values, (size_t)n, 0, 0);
+    ln_unary_f32[LN_UNARY_SQRT](root, values, (size_t)n, 0, 0);
+    ln_binary_f32[LN_BINARY_MUL](values, values, 1, root, 1, (size_t)n);
+}
+
 static void lrn_tile_f32(const lrn_params *params, const ln_value *x, ln_value *y, int64_t plane, int64_t low,
                          int64_t high, int64_t pixels, int64_t at, int64_t n) {
     float sum[LN_TILE] = {0};
@@ -498,7 +510,7 @@ static void lrn_tile_f32(const lrn_params *params, const ln_value *x, ln_value *
     }
     ln_unary_f32[LN_UNARY_SCALE_SHIFT](sum, sum, (size_t)n, params->alpha / (float)params->size,
                                        params->bias);
-    ln_unary_f32[LN_UNARY_POW](sum, sum, (size_t)n, -params->beta, 0);
+    inverse_power(sum, n, params->beta);
     ln_tile_load(x->dtype, x->data, plane * pixels + at, n, tile);
     ln_binary_f32[LN_BINARY_MUL](tile, tile, 1, sum, 1, (size_t)n);
     ln_tile_store(y->dtype, y->data, plane * pixels + at, n, tile);

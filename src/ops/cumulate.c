@@ -25,45 +25,38 @@ static ln_status infer_cumulate(ln_op *op) {
     return ln_infer_same(op);
 }
 
-typedef union cumulate_row {
-    double f64[LN_LINE_COLUMNS];
-    int64_t i64[LN_LINE_COLUMNS];
-} cumulate_row;
+typedef union cumulate_tile {
+    double f64[LN_TILE];
+    int64_t i64[LN_TILE];
+} cumulate_tile;
 
-static void load_row(const ln_value *value, bool floats, int64_t first, int64_t n, cumulate_row *row) {
-    if (floats) {
-        ln_load_f64(value->dtype, value->data, first, n, row->f64);
-    } else {
-        ln_load_i64(value->dtype, value->data, first, n, row->i64);
-    }
-}
-
-static void store_row(ln_value *value, bool floats, int64_t first, int64_t n, const cumulate_row *row) {
-    if (floats) {
-        ln_store_f64(value->dtype, value->data, first, n, row->f64);
-    } else {
-        ln_store_i64(value->dtype, value->data, first, n, row->i64);
-    }
-}
-
-/* Takes a row into the running one. */
-static void take_row(const cumulate_params *params, bool floats, cumulate_row *running,
-                     const cumulate_row *row, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        if (floats) {
-            running->f64[i] = params->product ? running->f64[i] * row->f64[i] : running->f64[i] + row->f64[i];
-        } else {
-            const uint64_t a = (uint64_t)running->i64[i];
-            const uint64_t b = (uint64_t)row->i64[i];
-            running->i64[i] = (int64_t)(params->product ? a * b : a + b);
+/* The running value of each column, and the tile's rows replaced by what comes out of them. */
+static void run_tile(const cumulate_params *params, bool floats, int64_t rows, int64_t columns,
+                     cumulate_tile *running, cumulate_tile *tile) {
+    for (int64_t step = 0; step < rows; step++) {
+        const int64_t first = (params->reverse ? rows - 1 - step : step) * columns;
+        for (int64_t i = 0; i < columns; i++) {
+            if (floats) {
+                const double before = running->f64[i];
+                running->f64[i] =
+                    params->product ? before * tile->f64[first + i] : before + tile->f64[first + i];
+                tile->f64[first + i] = params->exclusive ? before : running->f64[i];
+            } else {
+                const uint64_t before = (uint64_t)running->i64[i];
+                const uint64_t value = (uint64_t)tile->i64[first + i];
+                running->i64[i] = (int64_t)(params->product ? before * value : before + value);
+                tile->i64[first + i] = params->exclusive ? (int64_t)before : running->i64[i];
+            }
         }
     }
 }
 
+/* Tiles are several rows at a time where the block is as wide as the tensor, since those lie one after the other. */
 static void cumulate_block(const cumulate_params *params, const ln_lines *lines, const ln_line_block *block,
                            const ln_value *x, ln_value *y) {
     const bool floats = ln_dtype_is_float(x->dtype);
-    cumulate_row running, row;
+    const int64_t together = block->columns == lines->inner ? LN_TILE / block->columns : 1;
+    cumulate_tile running, tile;
     for (int64_t i = 0; i < block->columns; i++) {
         if (floats) {
             running.f64[i] = params->product ? 1 : 0;
@@ -71,16 +64,21 @@ static void cumulate_block(const cumulate_params *params, const ln_lines *lines,
             running.i64[i] = params->product ? 1 : 0;
         }
     }
-    for (int64_t step = 0; step < lines->length; step++) {
-        const int64_t at = params->reverse ? lines->length - 1 - step : step;
-        const int64_t first = block->first + at * lines->inner;
-        load_row(x, floats, first, block->columns, &row);
-        if (params->exclusive) {
-            store_row(y, floats, first, block->columns, &running);
+    for (int64_t done = 0; done < lines->length; done += together) {
+        const int64_t rows = lines->length - done < together ? lines->length - done : together;
+        const int64_t row = params->reverse ? lines->length - done - rows : done;
+        const int64_t first = block->first + row * lines->inner;
+        const int64_t n = rows * block->columns;
+        if (floats) {
+            ln_load_f64(x->dtype, x->data, first, n, tile.f64);
+        } else {
+            ln_load_i64(x->dtype, x->data, first, n, tile.i64);
         }
-        take_row(params, floats, &running, &row, block->columns);
-        if (!params->exclusive) {
-            store_row(y, floats, first, block->columns, &running);
+        run_tile(params, floats, rows, block->columns, &running, &tile);
+        if (floats) {
+            ln_store_f64(y->dtype, y->data, first, n, tile.f64);
+        } else {
+            ln_store_i64(y->dtype, y->data, first, n, tile.i64);
         }
     }
 }
