@@ -10,32 +10,33 @@ export const SUITES = ['node', 'simple', 'pytorch-converted', 'pytorch-operator'
 
 const folders = (dir) => (existsSync(dir) ? readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name).sort() : []);
 
+/** The folder of a suite, or undefined. */
+const suiteDir = (roots, suite) => (suite === 'ort-ops' ? roots.ortOps : suite === 'versions' ? roots.versions : roots.onnx && join(roots.onnx, suite));
+
 /**
  * Names of a suite's cases.
- * @param {string} cache the unpacked archives
+ * @param {{ onnx?: string, versions?: string, ortOps?: string }} roots
  * @param {string} suite
  */
-export function listCases(cache, suite) {
-  if (suite === 'ort-ops') return listOrtOps(join(cache, 'ort-ops', 'ort-ops'));
-  if (suite === 'versions') {
-    const dir = join(cache, 'onnx-versions');
-    return folders(dir).flatMap((tag) => folders(join(dir, tag)).map((name) => `${tag}/${name}`));
-  }
-  const dir = join(cache, 'onnx', suite);
+export function listCases(roots, suite) {
+  const dir = suiteDir(roots, suite);
+  if (!dir || !existsSync(dir)) return [];
+  if (suite === 'ort-ops') return listOrtOps(dir);
+  if (suite === 'versions') return folders(dir).flatMap((tag) => folders(join(dir, tag)).map((name) => `${tag}/${name}`));
   if (suite === 'light') return readdirSync(dir).filter((name) => name.endsWith('.onnx')).map((name) => basename(name, '.onnx')).sort();
   return folders(dir);
 }
 
 /**
  * Loads a case: { model, sets: [{ feeds, expected }] }, expected being [name, value] pairs; or { skip: reason }.
- * @param {string} cache
+ * @param {{ onnx?: string, versions?: string, ortOps?: string }} roots
  * @param {string} suite
  * @param {string} name
  */
-export function loadCase(cache, suite, name) {
-  if (suite === 'ort-ops') return loadOrtOp(join(cache, 'ort-ops', 'ort-ops'), name);
-  if (suite === 'light') return loadLight(join(cache, 'onnx', 'light'), name);
-  return loadFolder(suite === 'versions' ? join(cache, 'onnx-versions', name) : join(cache, 'onnx', suite, name));
+export function loadCase(roots, suite, name) {
+  const dir = suiteDir(roots, suite);
+  if (suite === 'ort-ops') return loadOrtOp(dir, name);
+  return suite === 'light' ? loadLight(dir, name) : loadFolder(join(dir, name));
 }
 
 /** A folder with model.onnx and test_data_set_N, as the standard's cases and the model folders are laid out. */

@@ -11,25 +11,34 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export const corporaDir = process.env.LINNET_CORPORA && existsSync(process.env.LINNET_CORPORA) ? process.env.LINNET_CORPORA : undefined;
 
 /**
- * The folder with the unpacked archives of the standard's cases. Unpacks those that are new.
- * @param {string} [dir] a folder that holds onnx.tar.xz and its companions; default $LINNET_CORPORA/conformance
+ * The folders of the cases, unpacked: { onnx, versions, ortOps }, each only if it is there; undefined without any. The
+ * archives are unpacked again when they are newer.
+ * @param {string} [dir] a folder with onnx.tar.xz and its companions, or one with the folders of ONNX's backend tests
+ *   (node, simple, ...) as Debian's libonnx-testdata has them; default $LINNET_CORPORA/conformance
  */
-export function unpackConformance(dir = corporaDir && join(corporaDir, 'conformance')) {
-  if (!dir) throw new Error('the cases are looked for in $LINNET_CORPORA/conformance, or in the folder that --dir names');
-  const cache = join(root, '.cache', 'conformance');
-  for (const name of ['onnx', 'onnx-versions', 'ort-ops']) {
-    const archive = join(dir, `${name}.tar.xz`);
-    const target = join(cache, name);
-    const stamp = join(target, '.stamp');
-    if (!existsSync(archive)) continue;
-    if (existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(archive).mtimeMs) continue;
-    const staging = `${target}.${process.pid}`;
-    rmSync(staging, { recursive: true, force: true });
-    mkdirSync(staging, { recursive: true });
-    execFileSync('tar', ['-xJf', archive, '-C', staging]);
-    writeFileSync(join(staging, '.stamp'), '');
-    rmSync(target, { recursive: true, force: true });
-    renameSync(staging, target);
-  }
-  return cache;
+export function findConformance(dir = corporaDir && join(corporaDir, 'conformance')) {
+  if (!dir) return undefined;
+  if (existsSync(join(dir, 'node'))) return { onnx: dir };
+  const folders = {
+    onnx: unpack(dir, 'onnx'),
+    versions: unpack(dir, 'onnx-versions'),
+    ortOps: unpack(dir, 'ort-ops', 'ort-ops'),
+  };
+  return Object.values(folders).some(Boolean) ? folders : undefined;
+}
+
+function unpack(dir, name, inner = '') {
+  const archive = join(dir, `${name}.tar.xz`);
+  const target = join(root, '.cache', 'conformance', name);
+  const stamp = join(target, '.stamp');
+  if (!existsSync(archive)) return undefined;
+  if (existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(archive).mtimeMs) return join(target, inner);
+  const staging = `${target}.${process.pid}`;
+  rmSync(staging, { recursive: true, force: true });
+  mkdirSync(staging, { recursive: true });
+  execFileSync('tar', ['-xJf', archive, '-C', staging]);
+  writeFileSync(join(staging, '.stamp'), '');
+  rmSync(target, { recursive: true, force: true });
+  renameSync(staging, target);
+  return join(target, inner);
 }

@@ -16,7 +16,7 @@ import { Worker } from 'node:worker_threads';
 import { newerNode } from '../../tools/lib/paths.mjs';
 import { probeEngine } from '../../js/artifacts.js';
 import { SUITES, listCases } from './cases.mjs';
-import { unpackConformance } from './corpora.mjs';
+import { findConformance } from './corpora.mjs';
 
 const TIMEOUT_MS = 120_000;
 const listFile = fileURLToPath(new URL('known-failures.txt', import.meta.url));
@@ -36,10 +36,15 @@ if (artifact.startsWith('relaxed') && !probeEngine().relaxed && newerNode() !== 
 }
 const options = { artifact, ...(wasm && { wasm }), ...(args.optimize && { optimize: Number(args.optimize) }) };
 
-const cache = unpackConformance(args.dir);
+const roots = findConformance(args.dir);
+if (!roots) {
+  console.log('there are no test cases here: set LINNET_CORPORA, or name a folder with --dir');
+  console.log('0 passed, 0 failed, 1 skipped');
+  process.exit(args.dir ? 1 : 0);
+}
 const suites = args.suite ? args.suite.split(',') : SUITES;
 for (const suite of suites) if (!SUITES.includes(suite)) throw new Error(`no suite '${suite}'; there are ${SUITES.join(', ')}`);
-const cases = suites.flatMap((suite) => listCases(cache, suite).map((name) => ({ suite, name }))).filter(({ suite, name }) => `${suite}/${name}`.includes(args.filter ?? ''));
+const cases = suites.flatMap((suite) => listCases(roots, suite).map((name) => ({ suite, name }))).filter(({ suite, name }) => `${suite}/${name}`.includes(args.filter ?? ''));
 
 const results = await runAll(cases);
 report(results);
@@ -52,7 +57,7 @@ async function runAll(list) {
     let worker;
     while (next < list.length) {
       const i = next++;
-      worker ??= new Worker(new URL('./worker.mjs', import.meta.url), { workerData: { cache, options } });
+      worker ??= new Worker(new URL('./worker.mjs', import.meta.url), { workerData: { roots, options } });
       const result = await ask(worker, list[i]);
       results[i] = { ...list[i], ...result };
       if (result.isDead) {

@@ -6,13 +6,13 @@ import { compare } from '../support/compare.mjs';
 import { loadCase } from './cases.mjs';
 import { toleranceOf } from './tolerances.mjs';
 
-const { cache, options } = workerData;
+const { roots, options } = workerData;
 
 /** Resolves to { status: 'passed' | 'failed' | 'skipped', reason? }. */
 async function runCase(suite, name) {
   let session;
   try {
-    const { model, sets, skip } = loadCase(cache, suite, name);
+    const { model, sets, skip } = loadCase(roots, suite, name);
     if (skip) return { status: 'skipped', reason: skip };
     session = await InferenceSession.create(model, options);
     for (const { feeds, expected } of sets) {
