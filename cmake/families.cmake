@@ -1,8 +1,8 @@
 # The list of operator families of a build. src/ops/families.h lists them all, a line LN_FAMILY(name) each; with
 # LN_OP_FAMILIES a header of the same form is written that has only the families named, and registry.c reads that one.
-# A family is src/ops/NAME.c where there is such a file: the files of families left out are not compiled.
+# All files are compiled all the same: nothing refers to the tables of the families left out, so the linker drops them
+# and every function that only they use.
 set(LN_OP_FAMILIES "" CACHE STRING "Operator families to build, separated by semicolons; empty for all")
-set(LN_LEFT_OUT_SOURCES "")
 set(LN_FAMILY_DEFINITIONS "")
 
 if(LN_OP_FAMILIES)
@@ -19,12 +19,6 @@ if(LN_OP_FAMILIES)
             message(FATAL_ERROR "LN_OP_FAMILIES: there is no family '${family}'; the families are ${all}")
         endif()
         string(APPEND header "LN_FAMILY(${family})\n")
-    endforeach()
-    foreach(family IN LISTS known)
-        set(source "${CMAKE_CURRENT_SOURCE_DIR}/src/ops/${family}.c")
-        if(NOT family IN_LIST LN_OP_FAMILIES AND EXISTS "${source}")
-            list(APPEND LN_LEFT_OUT_SOURCES "${source}")
-        endif()
     endforeach()
     file(CONFIGURE OUTPUT "${LN_GENERATED_DIR}/chosen_families.h" CONTENT "${header}" @ONLY)
     set(LN_FAMILY_DEFINITIONS "LN_FAMILIES_HEADER=\"chosen_families.h\"")
