@@ -29,8 +29,8 @@ const REVISION = '1';
 
 // Packages that the ones we ask for depend on, but that nothing here runs: apt is told that they are there.
 const UNUSED = [
-  'binutils', 'ccache', 'clang-tools-21', 'gcc-16-base', 'lib32gcc-s1', 'lib32stdc++6', 'libc-dev-bin', 'libc-gconv-modules-extra',
-  'libc6-i386', 'libclang1-21', 'libobjc-16-dev', 'python3-yaml',
+  'binutils', 'ccache', 'gcc-16-base', 'lib32gcc-s1', 'lib32stdc++6', 'libc-dev-bin', 'libc-gconv-modules-extra',
+  'libc6-i386', 'libobjc-16-dev', 'python3-yaml',
 ];
 const MINIMUM = { emcc: [6], cmake: [3, 24], python3: [3, 10], ninja: [1, 8] };
 
@@ -73,7 +73,7 @@ async function setUpToolchain() {
   ];
   const providers = { emcc: 'emscripten', cmake: 'cmake', ninja: 'ninja-build', python3: 'python3' };
   for (const [name, provider] of Object.entries(providers)) if (!host[name]) packages.push(provider);
-  await suite.assumeInstalled([...UNUSED, 'nodejs', ...(host.python3 ? ['python3'] : [])]);
+  await suite.assumeInstalled([...UNUSED, `clang-tools-${llvm}`, `libclang1-${llvm}`, 'nodejs', ...(host.python3 ? ['python3'] : [])]);
 
   const plan = await suite.plan(packages);
   const size = `${plan.files.length} packages, ${(plan.bytes / 1e6).toFixed(0)} MB`;
