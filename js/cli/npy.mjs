@@ -12,13 +12,13 @@ const CODES = Object.fromEntries(Object.entries(TYPES).map(([code, type]) => [ty
  * @param {Uint8Array} file
  */
 export function readNpy(file) {
-  const text = new TextDecoder('latin1');
-  if (text.decode(file.subarray(0, 6)) !== MAGIC) throw new Error('not an .npy file');
+  const text = (/** @type {number} */ begin, /** @type {number} */ end) => String.fromCharCode(...file.subarray(begin, end));
+  if (text(0, 6) !== MAGIC) throw new Error('not an .npy file');
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const isLong = file[6] >= 2;
   const begin = isLong ? 12 : 10;
   const end = begin + (isLong ? view.getUint32(8, true) : view.getUint16(8, true));
-  const header = text.decode(file.subarray(begin, end));
+  const header = text(begin, end);
   const [, order, code] = /'descr':\s*'([<>|=]?)([a-z]\d+)'/.exec(header) ?? [];
   const shape = /'shape':\s*\(([^)]*)\)/.exec(header)?.[1];
   const type = TYPES[/** @type {keyof typeof TYPES} */ (code)];
