@@ -18,7 +18,7 @@ enum {
     PANEL_BYTES = 192 * 1024, /* packed input pixels of one block */
     MAX_PIXELS = 1024,        /* of one block */
     MIN_TASK_PRODUCTS = 384 * 1024,
-    MAX_TASKS = 64
+    MAX_TASKS = 16 /* each packs its pixels anew */
 };
 
 static size_t at_most(size_t value, size_t limit) {
@@ -136,9 +136,42 @@ static void add_strided(float *y, const float *x, size_t begin, size_t count, si
     }
 }
 
-/* Adds one row of the product, a tap's contribution from every pixel of the block, into its channel. */
+/*
+ * Two neighbouring taps at stride 2, whose outputs alternate: y[2 * (begin + i) - shift] += a[i] and the
+ * element after it += b[i], where they are inside [0, size).
+ */
+static void add_alternating(float *y, const float *a, const float *b, size_t begin, size_t count,
+                            ptrdiff_t shift, size_t size) {
+    const ptrdiff_t end = (ptrdiff_t)size;
+    ptrdiff_t at = (ptrdiff_t)(2 * begin) - shift;
+    for (size_t i = 0; i < count; at += 2, i++) {
+        if (at >= 0) {
+            for (; i + 4 <= count && at + 8 <= end; i += 4, at += 8) {
+                const ln_v32f even = ln_load(a + i), odd = ln_load(b + i);
+                const ln_v32f low = wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5);
+                const ln_v32f high = wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7);
+                ln_store(y + at, ln_add(ln_load(y + at), low));
+                ln_store(y + at + 4, ln_add(ln_load(y + at + 4), high));
+            }
+            if (i == count) {
+                return;
+            }
+        }
+        if (at >= 0 && at < end) {
+            y[at] += a[i];
+        }
+        if (at + 1 >= 0 && at + 1 < end) {
+            y[at + 1] += b[i];
+        }
+    }
+}
+
+/*
+ * Adds rows of the product, contributions of a tap and, if `next` is not NULL, of the tap to its right, into
+ * their channel.
+ */
 static void scatter(const ln_conv_f32_plan *plan, const pixel_block *block, size_t tap, const float *product,
-                    float *channel) {
+                    const float *next, float *channel) {
     const ln_conv_shape *s = &plan->shape;
     const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
     const size_t tap_col = tap % s->kernel[x], tap_row = tap / s->kernel[x] % s->kernel[y];
@@ -147,13 +180,19 @@ static void scatter(const ln_conv_f32_plan *plan, const pixel_block *block, size
         return;
     }
     float *plane = channel + position * (ptrdiff_t)plan->plane_out;
+    const ptrdiff_t shift = s->pad[x] - (ptrdiff_t)(tap_col * s->dilation[x]);
     for (size_t r = 0; r < block->rows; r++) {
         const ptrdiff_t row =
             (ptrdiff_t)((block->row + r) * s->stride[y] + tap_row * s->dilation[y]) - s->pad[y];
-        if (row >= 0 && row < (ptrdiff_t)s->out[y]) {
-            const ptrdiff_t shift = s->pad[x] - (ptrdiff_t)(tap_col * s->dilation[x]);
-            add_strided(plane + (size_t)row * s->out[x], product + r * block->cols, block->col, block->cols,
-                        s->stride[x], shift, s->out[x]);
+        if (row < 0 || row >= (ptrdiff_t)s->out[y]) {
+            continue;
+        }
+        float *const to = plane + (size_t)row * s->out[x];
+        const size_t at = r * block->cols;
+        if (next != NULL) {
+            add_alternating(to, product + at, next + at, block->col, block->cols, shift, s->out[x]);
+        } else {
+            add_strided(to, product + at, block->col, block->cols, s->stride[x], shift, s->out[x]);
         }
     }
 }
@@ -179,6 +218,8 @@ static void run_block(const ln_conv_f32_plan *plan, const transpose_job *job, co
     const ln_tile_f32_panels panels = {job->panels, LN_TILE_COLS, job->depth * LN_TILE_COLS};
     const ln_tile_f32_out out = {.c = job->products, .c_stride = pixels};
     const size_t taps = all_taps(&plan->shape), step = block_channels(&plan->shape);
+    const size_t x_axis = ln_conv_axis(plan, 1), width_taps = plan->shape.kernel[x_axis];
+    const bool pairs = plan->shape.stride[x_axis] == 2 && plan->shape.dilation[x_axis] == 1;
     const float *weights = job->weights;
     for (size_t channel = 0; channel < job->channels; channel += step) {
         const size_t m = at_most(step, job->channels - channel) * taps;
@@ -188,8 +229,11 @@ static void run_block(const ln_conv_f32_plan *plan, const transpose_job *job, co
             weights += rows * job->depth;
         }
         for (size_t row = 0; row < m; row++) {
-            scatter(plan, block, row % taps, job->products + row * pixels,
-                    job->y + (channel + row / taps) * job->out_pixels);
+            float *const to = job->y + (channel + row / taps) * job->out_pixels;
+            const float *const product = job->products + row * pixels;
+            const bool paired = pairs && row % taps % width_taps + 1 < width_taps;
+            scatter(plan, block, row % taps, product, paired ? product + pixels : NULL, to);
+            row += paired;
         }
     }
 }
