@@ -77,7 +77,9 @@ static void run_gemm(size_t task) {
     ln_gemm_f32.task(&gemm, task, scratch);
 }
 
-/* dims: in channels, out channels, groups, size, kernel, stride, route (0 default, 1 Winograd) */
+/*
+ * dims: in channels, out channels, groups, size, kernel, stride, route (0 default, 1 Winograd, 2 transposed)
+ */
 static void setup_conv(const bench_case *bench) {
     ln_conv_shape shape = {.rank = 2, .batch = 1};
     shape.in_channels = bench->dims[0];
@@ -90,11 +92,17 @@ static void setup_conv(const bench_case *bench) {
         shape.dilation[i] = 1;
         shape.pad[i] = (ptrdiff_t)(bench->dims[4] / 2);
         shape.out[i] = (shape.in[i] + 2 * (shape.kernel[i] / 2) - shape.kernel[i]) / shape.stride[i] + 1;
+        if (bench->dims[6] == 2) {
+            shape.pad[i] = (ptrdiff_t)((shape.kernel[i] - shape.stride[i]) / 2);
+            shape.out[i] = shape.in[i] * shape.stride[i];
+        }
     }
-    const ln_conv_f32_route *route =
-        bench->dims[6] == 1 ? ln_conv_f32_winograd_for(&shape) : ln_conv_f32_route_for(&shape);
+    const ln_conv_f32_route *route = bench->dims[6] == 1   ? ln_conv_f32_winograd_for(&shape)
+                                     : bench->dims[6] == 2 ? ln_conv_transpose_f32_route_for(&shape)
+                                                           : ln_conv_f32_route_for(&shape);
     const size_t depth = shape.in_channels / shape.groups * shape.kernel[0] * shape.kernel[1];
     const size_t pixels = shape.out[0] * shape.out[1];
+    const size_t multiplied = bench->dims[6] == 2 ? shape.in[0] * shape.in[1] : pixels;
     const float *w = random_floats(shape.out_channels * depth);
     float *packed = keep(route->packed_bytes(&shape));
     route->pack(&shape, packed, w);
@@ -105,7 +113,7 @@ static void setup_conv(const bench_case *bench) {
     conv.y = random_floats(shape.out_channels * pixels);
     conv.activation = (ln_activation_f32){.present = true, .kind = LN_UNARY_RELU};
     scratch = keep(conv_plan.scratch_bytes);
-    flops = 2.0 * (double)shape.out_channels * (double)depth * (double)pixels;
+    flops = 2.0 * (double)shape.out_channels * (double)depth * (double)multiplied;
 }
 
 static size_t conv_tasks(void) {
@@ -159,6 +167,8 @@ static const bench_case cases[] = {
     {"dw 3x3s2 576 @14", setup_conv, conv_tasks, run_conv, {576, 576, 576, 14, 3, 2, 0}},
     {"dw 5x5 576 @14", setup_conv, conv_tasks, run_conv, {576, 576, 576, 14, 5, 1, 0}},
     {"dw 7x7 96 @56", setup_conv, conv_tasks, run_conv, {96, 96, 96, 56, 7, 1, 0}},
+    {"transposed 4x4s2 128->64 @32", setup_conv, conv_tasks, run_conv, {128, 64, 1, 32, 4, 2, 2}},
+    {"transposed 2x2s2 64->32 @64", setup_conv, conv_tasks, run_conv, {64, 32, 1, 64, 2, 2, 2}},
     {"winograd 64->64 @56", setup_conv, conv_tasks, run_conv, {64, 64, 1, 56, 3, 1, 1}},
     {"winograd 128->128 @28", setup_conv, conv_tasks, run_conv, {128, 128, 1, 28, 3, 1, 1}},
     {"winograd 256->256 @14", setup_conv, conv_tasks, run_conv, {256, 256, 1, 14, 3, 1, 1}},
