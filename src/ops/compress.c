@@ -9,7 +9,8 @@
 typedef struct axis_params {
     bool given; /* otherwise the input counts as flat */
     int64_t axis;
-    bool sorted; /* Unique */
+    bool sorted;     /* Unique */
+    bool short_form; /* com.microsoft's Unique: without the output of first positions */
 } axis_params;
 
 static ln_status build_axis(ln_build *build) {
@@ -18,6 +19,14 @@ static ln_status build_axis(ln_build *build) {
         params->given = ln_has_attr(build, "axis");
         params->axis = ln_attr_int(build, "axis", 0);
         params->sorted = ln_attr_bool(build, "sorted", true);
+    }
+    return ln_build_status(build);
+}
+
+static ln_status build_short_unique(ln_build *build) {
+    axis_params *params = ln_build_params(build, sizeof(*params));
+    if (params) {
+        params->short_form = true;
     }
     return ln_build_status(build);
 }
@@ -177,7 +186,8 @@ static int compare_items(const unique_items *items, int64_t a, int64_t b) {
             const axis_view *view = &items->view;
             const int64_t at = i / view->inner * view->dim * view->inner + i % view->inner;
             const ln_string *strings = items->input->data;
-            const int order = ln_string_compare(&strings[at + a * view->inner], &strings[at + b * view->inner]);
+            const int order =
+                ln_string_compare(&strings[at + a * view->inner], &strings[at + b * view->inner]);
             if (order != 0) {
                 return order;
             }
@@ -278,9 +288,13 @@ static ln_status put_unique(ln_op *op, const axis_view *view, const unique_group
                           block);
         }
     }
-    LN_TRY(put_list(op, 1, groups->firsts, groups->count));
-    LN_TRY(put_list(op, 2, groups->inverse, view->dim));
-    return put_list(op, 3, groups->counts, groups->count);
+    const axis_params *params = op->params;
+    int next = 1;
+    if (!params->short_form) {
+        LN_TRY(put_list(op, next++, groups->firsts, groups->count));
+    }
+    LN_TRY(put_list(op, next++, groups->inverse, view->dim));
+    return put_list(op, next, groups->counts, groups->count);
 }
 
 static ln_status infer_unique(ln_op *op) {
@@ -339,9 +353,25 @@ static ln_status run_unique(ln_op *op) {
     ROW("Unique", since, until, "A>A?l?l?l?", types, build_axis, infer_unique, run_unique)
 
 static const ln_op_row rows[] = {
-    COMPRESS(9, 10, LN_T_ALL),        COMPRESS(11, 27, LN_T_ALL),        COMPRESS(28, LN_OPEN, LN_T_ALL_BF),
-    NONZERO(9, 12, LN_T_ALL),         NONZERO(13, LN_OPEN, LN_T_ALL_BF), UNIQUE(11, 27, LN_T_ALL),
+    COMPRESS(9, 10, LN_T_ALL),
+    COMPRESS(11, 27, LN_T_ALL),
+    COMPRESS(28, LN_OPEN, LN_T_ALL_BF),
+    NONZERO(9, 12, LN_T_ALL),
+    NONZERO(13, LN_OPEN, LN_T_ALL_BF),
+    UNIQUE(11, 27, LN_T_ALL),
     UNIQUE(28, LN_OPEN, LN_T_ALL_BF),
+    {"Unique",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "A>A?l?l?",
+     {LN_BIT(LN_FLOAT)},
+     build_short_unique,
+     infer_unique,
+     run_unique,
+     NULL,
+     LN_OP_DYNAMIC,
+     NULL},
 };
 
 LN_FAMILY_TABLE(compress, rows);

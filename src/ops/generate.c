@@ -175,6 +175,8 @@ static ln_status infer_range(ln_op *op) {
     int64_t int_limit = 0;
     double count;
     local->integer = ln_dtype_is_integer(ln_in(op, 0)->dtype);
+    local->delta = 1; /* com.microsoft's Range may leave it out */
+    local->int_delta = 1;
     if (local->integer) {
         LN_TRY(ln_op_int(op, 0, &local->int_start));
         LN_TRY(ln_op_int(op, 1, &int_limit));
@@ -351,7 +353,7 @@ static ln_status run_window(ln_op *op) {
 #define FILL(since, until, types)                                                                            \
     ROW("ConstantOfShape", since, until, "l>A", types, build_fill, infer_fill, run_fill, 0)
 #define RANGE(since, until, types)                                                                           \
-    ROW("Range", since, until, "AAA>A", types, build_range, infer_range, run_range, 0)
+    ROW("Range", since, until, "AAA>A", types, ln_build_nothing, infer_range, run_range, 0)
 #define EYE(since, until, types)                                                                             \
     ROW("EyeLike", since, until, "A>B", PAIR(types, types), build_eye, infer_eye, run_eye, LN_OP_SHAPE_ONLY)
 #define WINDOW(name)                                                                                         \
@@ -360,8 +362,6 @@ static ln_status run_window(ln_op *op) {
 #define T_PLAIN    (LN_T_NUMBER | LN_BIT(LN_BOOL))
 #define T_PLAIN_BF (LN_T_NUMBER_BF | LN_BIT(LN_BOOL))
 #define T_RANGE    (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT16) | LN_T_INDEX)
-
-#define build_range ln_build_nothing
 
 static const ln_op_row rows[] = {
     CONSTANT(1, 8, LN_T_FLOAT),
@@ -382,6 +382,18 @@ static const ln_op_row rows[] = {
     FILL(25, LN_OPEN, LN_T_ALL_IR13 & ~(LN_T_COMPLEX | LN_BIT(LN_STRING))),
     RANGE(11, 26, T_RANGE),
     RANGE(27, LN_OPEN, T_RANGE | LN_T_FLOAT_BF),
+    {"Range",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "AAA?>A",
+     {T_RANGE},
+     ln_build_nothing,
+     infer_range,
+     run_range,
+     NULL,
+     0,
+     NULL},
     EYE(9, 21, T_PLAIN),
     EYE(22, LN_OPEN, T_PLAIN_BF),
     WINDOW("HannWindow"),

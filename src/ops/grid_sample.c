@@ -318,6 +318,18 @@ static const ln_op_row rows[] = {
     SAMPLE(16, 19, LN_T_ALL, LN_T_FLOAT),
     SAMPLE(20, 21, LN_T_ALL, LN_T_FLOAT),
     SAMPLE(22, LN_OPEN, LN_T_ALL_BF, LN_T_FLOAT_BF),
+    {"GridSample",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "AB>A",
+     {LN_T_FLOAT, LN_T_FLOAT},
+     build_sample,
+     infer_sample,
+     run_sample,
+     NULL,
+     0,
+     NULL},
     ROW("AffineGrid", 20, LN_OPEN, "Al>A", LN_T_FLOAT_BF, build_affine, infer_affine, run_affine),
 };
 

@@ -127,8 +127,9 @@ static ln_status run_window(ln_op *op, enum pad_mode mode) {
 
 /* Pad --------------------------------------------------------------------------------------------------- */
 
+static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
+
 static ln_status build_pad(ln_build *build) {
-    static const char *const modes[] = {"constant", "reflect", "edge", "wrap", NULL};
     pad_params *params = ln_build_params(build, sizeof(*params));
     if (!params) {
         return ln_build_status(build);
@@ -146,6 +147,30 @@ static ln_status build_pad(ln_build *build) {
     return ln_build_status(build);
 }
 
+/* com.microsoft's Pad: version 11 of the standard's, whose pads may also be a table of one row. */
+static ln_status build_pad_microsoft(ln_build *build) {
+    pad_params *params = ln_build_params(build, sizeof(*params));
+    if (params) {
+        params->mode = (enum pad_mode)ln_attr_choice(build, "mode", modes, PAD_CONSTANT);
+        params->axes.input = 3;
+    }
+    return ln_build_status(build);
+}
+
+/* The pads of a list, or of a table of one row. */
+static ln_status read_pads(ln_op *op, int64_t *values, int *count) {
+    const ln_value *pads = ln_in(op, 1);
+    if (pads->shape.rank != 2 || pads->shape.dims[0] != 1) {
+        return ln_op_ints(op, 1, values, 2 * LN_MAX_RANK, count);
+    }
+    LN_TRY(ln_op_want(op, 1));
+    LN_OP_CHECK(op, pads->shape.dims[1] <= 2 * LN_MAX_RANK, LIMIT_EXCEEDED, "there are %lld pads",
+                (long long)pads->shape.dims[1]);
+    *count = (int)pads->shape.dims[1];
+    ln_load_i64(pads->dtype, pads->data, 0, *count, values);
+    return LN_OK;
+}
+
 static ln_status infer_pad(ln_op *op) {
     const pad_params *params = op->params;
     pad_local *local = LN_LOCAL(op, pad_local);
@@ -157,7 +182,7 @@ static ln_status infer_pad(ln_op *op) {
     int n_axes;
     bool has_axes;
     if (!params->from_attributes) {
-        LN_TRY(ln_op_ints(op, 1, values, 2 * LN_MAX_RANK, &n_pads));
+        LN_TRY(read_pads(op, values, &n_pads));
         pads = values;
     }
     LN_TRY(ln_axes_read(op, &params->axes, rank, axes, &n_axes, &has_axes));
@@ -300,6 +325,18 @@ static const ln_op_row rows[] = {
     PAD(23, 23, "AlA?B?>A", LN_T_ALL_IR11),
     PAD(24, 24, "AlA?B?>A", LN_T_ALL_IR12),
     PAD(25, LN_OPEN, "AlA?B?>A", LN_T_ALL_IR13),
+    {"Pad",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "AlA?>A",
+     {LN_T_FLOAT},
+     build_pad_microsoft,
+     infer_pad,
+     run_pad,
+     NULL,
+     0,
+     NULL},
     ROW("CenterCropPad", 18, LN_OPEN, "AB>A", PAIR(LN_T_ALL_BF, LN_T_INDEX), build_center, infer_center,
         run_center),
     ROW("Crop", 1, LN_OPEN, "A>A", LN_T_FLOAT, build_crop, infer_crop, run_center),
