@@ -56,9 +56,10 @@ static gemm_grid grid_of(const ln_gemm_f32_args *args) {
     grid.panels = ln_divide_up(args->n, LN_TILE_COLS);
     grid.tile_step = grid.tiles;
     grid.panel_step = grid.panels;
-    const size_t panel_bytes = (grid.k_step + 1) * LN_TILE_COLS * sizeof(float);
+    /* Panels that several tiles read, or that are packed into scratch, must stay in the cache. */
+    const size_t panel_bytes = (grid.k_step + (grid.k_step == 0)) * LN_TILE_COLS * sizeof(float);
     const size_t fitting = BLOCK_BYTES / panel_bytes / PANEL_GROUP * PANEL_GROUP;
-    if (grid.panel_step > fitting) {
+    if ((grid.tiles > 1 || grid.route == B_PACK_ON_THE_FLY) && grid.panel_step > fitting) {
         grid.panel_step = fitting;
     }
     /* Each task of an unpacked B packs its panels anew, which enough rows must pay for. */
