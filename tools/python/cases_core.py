@@ -74,7 +74,7 @@ class Case:
         self.name, self.model, self.inputs = name, model, inputs
         self.expected, self.differs, self.random, self.atol = expected, dict(differs or {}), random, atol
         self.check = check
-        self.outputs, self.source, self.agreed = None, "", []
+        self.outputs, self.source, self.agreed, self.more = None, "", [], []
 
     def solve(self):
         """Find the expected values and compare every source with them."""
@@ -118,7 +118,7 @@ class Case:
         for info, value in zip(self.model.graph.output, self.outputs):
             if not info.HasField("type"):
                 info.type.CopyFrom(type_of(value))
-        fixtures.write_fixture(out / self.name, self.model, [(self.inputs, self.outputs)], self.check)
+        fixtures.write_fixture(out / self.name, self.model, [(self.inputs, self.outputs), *self.more], self.check)
 
     def line(self):
         """The case's row of cases.tsv. The tolerance of a random case is '-': only shape and type can be compared."""
@@ -192,7 +192,7 @@ class Suite:
         return self.rng.integers(low, high, shape).astype(dtype)
 
     def bools(self, *shape):
-        return self.rng.random(shape) < .5
+        return self.rng.random(shape) < 0.5
 
     def add(self, name, model, inputs, **options):
         """A case with a model of one's own."""
@@ -200,8 +200,7 @@ class Suite:
             raise ValueError(f"two cases named {name}")
         self.cases[name] = Case(name, model, inputs, **options)
 
-    def case(self, name, op, inputs, attributes=None, *, opset, domain="", version=1, outputs=1, constants=(), node=None,
-             **options):
+    def case(self, name, op, inputs, attributes=None, *, opset, domain="", version=1, outputs=1, constants=(), node=None, **options):
         """A case of one node. A missing input is None; `outputs` is a count or a list of names, '' for one left out.
 
         `constants` are the positions of inputs that become initializers; `version` is the opset of `domain`.

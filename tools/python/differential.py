@@ -11,7 +11,6 @@ fails in the same way, and kept. A case depends on the seed and its index alone.
 import argparse
 import collections
 import concurrent.futures
-import copy
 import json
 import pathlib
 import shlex
@@ -25,20 +24,30 @@ import numpy as np
 
 import cases_core
 import draw_core
+import draw_graphs
+import draw_more_operators
+import draw_moving  # noqa: F401  (registers its operators)
 import draw_operators
 import fixtures
 
 COMMAND = "node tests/conformance/folder.mjs {dir} --json {json} --quiet"
 ROUNDS = 12
 OLDEST, NEWEST = 7, 28
+GRAPH, GRAPH_SHARE = "graph", 0.25
 
 
 def draw(seed, index, only=None, newest=NEWEST):
     """The index-th draw of a seed: (name, Drawn), or None for a draw that came to nothing."""
     d = draw_core.Draw([seed, index])
+    if only == [GRAPH] or not only and d.chance(GRAPH_SHARE):
+        grown = draw_graphs.draw_graph(d)
+        return grown and (f"{index:05d}_graph", grown)
     names = sorted(only or draw_operators.OPERATORS)
     op = d.pick(names)
     function, first = draw_operators.OPERATORS[op]
+    domain = draw_more_operators.OPSET_DOMAINS.get(op, "")
+    if domain:
+        return _draw_other(d, index, op, domain, function)
     known = [v for v in draw_core.versions(op) if first <= v <= newest]
     if not known:
         return None
@@ -50,6 +59,16 @@ def draw(seed, index, only=None, newest=NEWEST):
         return None
     drawn.opset = d.integer(min(max(version, OLDEST), last), last)
     return f"{index:05d}_{op.lower()}_v{drawn.opset}", drawn
+
+
+def _draw_other(d, index, op, domain, function):
+    """A draw from another domain, whose versions count for themselves."""
+    version = d.pick(draw_core.versions(op, domain) or [1])
+    drawn = function(d, version, op)
+    if drawn is None:
+        return None
+    drawn.domain, drawn.version = domain, version
+    return f"{index:05d}_{op.lower()}_{domain.split('.')[-1]}_v{version}", drawn
 
 
 def solved(drawn, name):
@@ -64,7 +83,19 @@ def solved(drawn, name):
 def _draw_and_solve(seed, index, only, newest):
     drawn = draw(seed, index, only, newest)
     case = drawn and solved(drawn[1], drawn[0])
-    return (drawn[0], drawn[1], case.outputs, case.atol) if case else None
+    return (drawn[0], drawn[1], _answers(case)) if case else None
+
+
+def _answers(case):
+    return case.outputs, case.more, case.atol
+
+
+def _rebuild(drawn, name, answers):
+    """The case again, on this side of the process boundary."""
+    case = drawn.build(name)
+    case.outputs, case.more, case.atol = answers
+    case.source, case.check = "onnxruntime", False
+    return case
 
 
 class Solver:
@@ -103,11 +134,9 @@ def generate(out, count, seed, only, newest):
         index += 1
         if answer is None:
             continue
-        name, drawn, outputs, atol = answer
-        case = drawn.build(name)
-        case.outputs, case.atol, case.source, case.check = outputs, atol, "onnxruntime", False
+        name, drawn, answers = answer
         chosen[name] = drawn
-        cases.append(case)
+        cases.append(_rebuild(drawn, name, answers))
         if sys.stderr.isatty():
             print(f"\r{len(chosen)} of {count} drawn", end="", file=sys.stderr)
     write(out, cases)
@@ -135,68 +164,19 @@ def kind_of(reason):
     return reason.split(":")[0] + (":shape" if "expected dims" in reason else "")
 
 
-def smaller(drawn):
-    """Candidates one step smaller than a case, most promising first."""
-    for position in range(len(drawn.inputs) - 1, 0, -1):
-        change = copy.deepcopy(drawn)
-        change.inputs[position] = None
-        while change.inputs[-1] is None:
-            change.inputs.pop()
-        yield change
-    for name in drawn.attributes:
-        change = copy.deepcopy(drawn)
-        del change.attributes[name]
-        yield change
-    sizes = {s for value in drawn.inputs if value is not None for s in np.shape(value) if s > 1}
-    for size in sorted(sizes, reverse=True):
-        for target in sorted({1, size // 2, size - 1}):
-            change = copy.deepcopy(drawn)
-            change.inputs = [v if v is None else _cut(v, [i for i, s in enumerate(np.shape(v)) if s == size], target) for v in drawn.inputs]
-            yield change
-    for position, value in enumerate(drawn.inputs):
-        if value is None:
-            continue
-        for axis, size in enumerate(np.shape(value)):
-            for target in sorted({1, size // 2, size - 1} if size > 1 else ()):
-                change = copy.deepcopy(drawn)
-                change.inputs[position] = _cut(value, [axis], target)
-                yield change
-        array = np.asarray(value)
-        if array.dtype.kind == "f" and array.size:
-            for simple in (np.zeros_like(array), np.ones_like(array), np.round(array)):
-                if not np.array_equal(simple, array):
-                    change = copy.deepcopy(drawn)
-                    change.inputs[position] = simple
-                    yield change
-    if drawn.constants:
-        change = copy.deepcopy(drawn)
-        change.constants = ()
-        yield change
-
-
-def _cut(value, axes, target):
-    array = np.asarray(value)
-    for axis in axes:
-        array = np.take(array, range(target), axis)
-    return array
-
-
 def shrink(command, name, drawn, reason, scratch):
     """The smallest case found that fails like the given one, and its reason."""
     solver = Solver()
     for _ in range(ROUNDS):
         cases, candidates = [], {}
-        for number, candidate in enumerate(smaller(drawn)):
+        for number, candidate in enumerate(drawn.smaller()):
             if candidate.size() >= drawn.size():
                 continue
             label = f"{name}_{number}"
             case = solver.call(_solve_only, candidate, label)
             if case is None:
                 continue
-            built = candidate.build(label)
-            built.outputs, built.atol = case
-            built.check = False
-            cases.append(built)
+            cases.append(_rebuild(candidate, label, case))
             candidates[label] = candidate
         if not cases:
             break
@@ -211,14 +191,7 @@ def shrink(command, name, drawn, reason, scratch):
 
 def _solve_only(drawn, name):
     case = solved(drawn, name)
-    return case and (case.outputs, case.atol)
-
-
-def describe(drawn):
-    """One line that says what the case is."""
-    inputs = ", ".join("-" if v is None else f"{np.asarray(v).dtype}{list(np.shape(v))}" for v in drawn.inputs)
-    attributes = " ".join(f"{k}={v}" for k, v in drawn.attributes.items())
-    return f"{drawn.op} opset {drawn.opset} ({inputs}) {attributes}"
+    return case and _answers(case)
 
 
 def main():
@@ -226,7 +199,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the cases; it is emptied first")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ops", help="only these operators, by comma")
+    parser.add_argument("--ops", help=f"only these operators, by comma; '{GRAPH}' for graphs of several nodes")
     parser.add_argument("--newest", type=int, default=NEWEST, help="no opset above this one")
     parser.add_argument("--run", nargs="?", const=COMMAND, metavar="COMMAND", help=f"run the folder and shrink what fails; default '{COMMAND}'")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the shrunk cases; default OUT-shrunk")
@@ -256,9 +229,8 @@ def main():
             drawn, reason = shrink(arguments.run, name, chosen[name], reason, pathlib.Path(scratch) / "cases")
         case = solved(drawn, name)
         if case:
-            case.check = False
             kept.append(case)
-        print(f"  {name}: {describe(drawn)}\n    {reason}", flush=True)
+        print(f"  {name}: {drawn.describe()}\n    {reason}", flush=True)
     if kept:
         write(keep, kept)
     elif keep.exists():

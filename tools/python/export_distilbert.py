@@ -28,8 +28,17 @@ class Logits(torch.nn.Module):
 def build(seed):
     """The seeded model, in evaluation mode."""
     fixtures.seed_all(seed)
-    config = DistilBertConfig(vocab_size=500, max_position_embeddings=128, n_layers=2, n_heads=4, dim=64,
-                              hidden_dim=256, num_labels=3, initializer_range=0.2, attn_implementation="eager")
+    config = DistilBertConfig(
+        vocab_size=500,
+        max_position_embeddings=128,
+        n_layers=2,
+        n_heads=4,
+        dim=64,
+        hidden_dim=256,
+        num_labels=3,
+        initializer_range=0.2,
+        attn_implementation="eager",
+    )
     return Logits(DistilBertForSequenceClassification(config)).eval()
 
 
@@ -55,8 +64,12 @@ def main():
     batches = [batch(rng, [12, 7]), batch(rng, [1]), batch(rng, [40, 33, 5])]
     axes = {0: "batch", 1: "sequence"}
     model = fixtures.export_torch(
-        module, tuple(map(torch.from_numpy, batches[0])), ["input_ids", "attention_mask"], ["logits"],
-        {"input_ids": axes, "attention_mask": axes, "logits": {0: "batch"}})
+        module,
+        tuple(map(torch.from_numpy, batches[0])),
+        ["input_ids", "attention_mask"],
+        ["logits"],
+        {"input_ids": axes, "attention_mask": axes, "logits": {0: "batch"}},
+    )
     with torch.no_grad():
         sets = [(inputs, [module(*map(torch.from_numpy, inputs)).numpy()]) for inputs in batches]
     worst = fixtures.check_against(model, sets)

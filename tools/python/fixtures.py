@@ -46,8 +46,9 @@ def export_torch(module, args, input_names, output_names, dynamic_axes=None, ops
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(module, args, buffer, input_names=input_names, output_names=output_names,
-                          dynamic_axes=dynamic_axes, opset_version=opset, dynamo=False)
+        torch.onnx.export(
+            module, args, buffer, input_names=input_names, output_names=output_names, dynamic_axes=dynamic_axes, opset_version=opset, dynamo=False
+        )
     model = onnx.load_from_string(buffer.getvalue())
     onnx.checker.check_model(model)
     return strip_debug(model)
@@ -63,6 +64,7 @@ def strip_debug(model):
 
 def _shorten(graph, kept, short):
     """Rename values and nodes in order of appearance; subgraphs see the names of the graphs around them."""
+
     def name(old):
         if not old or old in kept:
             return old

@@ -13,8 +13,19 @@ import warnings
 import cases_core
 import fixtures
 
-MODULES = ("cases_old_versions", "cases_shapes", "cases_types", "cases_nn", "cases_recurrent", "cases_ml", "cases_random",
-           "cases_control", "cases_contrib")
+MODULES = (
+    "cases_old_versions",
+    "cases_shapes",
+    "cases_types",
+    "cases_nn",
+    "cases_recurrent",
+    "cases_ml",
+    "cases_random",
+    "cases_control",
+    "cases_text",
+    "cases_contrib",
+    "cases_quantised",
+)
 
 
 def main():

@@ -4,8 +4,6 @@ Recurrent layers and scripted loops come from PyTorch's TorchScript exporter. Sc
 functions and detection with non-maximum suppression are built node by node, since PyTorch does not emit them.
 """
 
-from typing import List
-
 import numpy as np
 import onnx
 import torch
@@ -89,8 +87,7 @@ def rnn_relu_bidirectional():
     rng = np.random.default_rng(23)
     batches = [[_floats(rng, t, n, 5), _floats(rng, 2, n, 7)] for n, t in ((2, 6), (1, 11))]
     axes = {"x": {0: "time", 1: "batch"}, "h0": {1: "batch"}, "y": {0: "time", 1: "batch"}, "hn": {1: "batch"}}
-    return _export(_States(nn.RNN(5, 7, nonlinearity="relu", bidirectional=True)), batches, ["x", "h0"], ["y", "hn"],
-                   axes)
+    return _export(_States(nn.RNN(5, 7, nonlinearity="relu", bidirectional=True)), batches, ["x", "h0"], ["y", "hn"], axes)
 
 
 class _Crnn(nn.Module):
@@ -98,8 +95,9 @@ class _Crnn(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2),
-                                      nn.Conv2d(6, 12, 3, padding=1), nn.ReLU(), nn.MaxPool2d((2, 1)))
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 12, 3, padding=1), nn.ReLU(), nn.MaxPool2d((2, 1))
+        )
         self.lstm = nn.LSTM(12, 8, bidirectional=True)
         self.head = nn.Linear(16, 11)
 
@@ -113,8 +111,7 @@ def crnn():
     """Convolutions into an LSTM, with a dynamic width."""
     rng = np.random.default_rng(24)
     batches = [[_floats(rng, n, 1, 16, w)] for n, w in ((1, 32), (2, 51))]
-    return _export(_Crnn(), batches, ["image"], ["logits"],
-                   {"image": {0: "batch", 3: "width"}, "logits": {0: "columns", 1: "batch"}})
+    return _export(_Crnn(), batches, ["image"], ["logits"], {"image": {0: "batch", 3: "width"}, "logits": {0: "columns", 1: "batch"}})
 
 
 class _GreedyDecoder(nn.Module):
@@ -158,21 +155,19 @@ def greedy_decoder():
     for parameter in module.parameters():
         parameter.data.mul_(4)
     script = torch.jit.script(module)
-    batches = [[rng.integers(0, 30, (1, t)), np.array(limit, np.int64)]
-               for t, limit in ((6, 12), (3, 12), (9, 0), (4, 30), (7, 30))]
-    return _export(script, batches, ["tokens", "limit"], ["emitted", "score"],
-                   {"tokens": {1: "sequence"}, "emitted": {0: "length"}})
+    batches = [[rng.integers(0, 30, (1, t)), np.array(limit, np.int64)] for t, limit in ((6, 12), (3, 12), (9, 0), (4, 30), (7, 30))]
+    return _export(script, batches, ["tokens", "limit"], ["emitted", "score"], {"tokens": {1: "sequence"}, "emitted": {0: "length"}})
 
 
 class _Windows(nn.Module):
     """Collects overlapping windows in a list and stacks them: sequence operators in a loop."""
 
     def forward(self, signal: torch.Tensor, size: torch.Tensor):
-        windows: List[torch.Tensor] = []
+        windows: list[torch.Tensor] = []
         width = int(size)
         start = 0
         while start + width <= signal.shape[0]:
-            piece = signal[start:start + width]
+            piece = signal[start : start + width]
             windows.append(piece - piece.mean())
             start += 2
         return torch.stack(windows), torch.cat(windows)
@@ -182,8 +177,13 @@ def sequence_windows():
     """SequenceEmpty, SequenceInsert in a Loop, ConcatFromSequence with and without a new axis."""
     rng = np.random.default_rng(26)
     batches = [[_floats(rng, n), np.array(size, np.int64)] for n, size in ((9, 3), (20, 5), (4, 4))]
-    return _export(torch.jit.script(_Windows()), batches, ["signal", "size"], ["stacked", "joined"],
-                   {"signal": {0: "n"}, "stacked": {0: "windows", 1: "size"}, "joined": {0: "total"}})
+    return _export(
+        torch.jit.script(_Windows()),
+        batches,
+        ["signal", "size"],
+        ["stacked", "joined"],
+        {"signal": {0: "n"}, "stacked": {0: "windows", 1: "size"}, "joined": {0: "total"}},
+    )
 
 
 class _MaskedMlp(nn.Module):
@@ -203,7 +203,7 @@ class _MaskedMlp(nn.Module):
 def masked_mlp():
     """NonZero in the middle of a graph: shapes that depend on data, no row at all included."""
     rng = np.random.default_rng(27)
-    batches = [[_floats(rng, n, t, 5), rng.random((n, t)) < p] for n, t, p in ((2, 4, .5), (3, 7, .3), (2, 2, 0.))]
+    batches = [[_floats(rng, n, t, 5), rng.random((n, t)) < p] for n, t, p in ((2, 4, 0.5), (3, 7, 0.3), (2, 2, 0.0))]
     axes = {name: {0: "batch", 1: "sequence"} for name in ("x", "keep", "y")}
     return _export(_MaskedMlp(), batches, ["x", "keep"], ["y", "sum", "where"], {**axes, "where": {0: "count"}})
 
@@ -218,8 +218,7 @@ def _float_value(name, shape):
 
 def _model(graph, opset=OPSET, functions=(), domains=(), ir_version=8):
     imports = [helper.make_opsetid("", opset), *[helper.make_opsetid(domain, 1) for domain in domains]]
-    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=ir_version,
-                             producer_name="linnet fixtures")
+    return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=ir_version, producer_name="linnet fixtures")
 
 
 def _weights(**arrays):
@@ -253,8 +252,7 @@ def _gated_unit_nodes():
 
 
 def _gated_unit_weights(rng, inputs, hidden):
-    return dict(w=_floats(rng, inputs + hidden, hidden), b=_floats(rng, hidden), v=_floats(rng, inputs + hidden, hidden),
-                one=np.array(1, np.float32))
+    return dict(w=_floats(rng, inputs + hidden, hidden), b=_floats(rng, hidden), v=_floats(rng, inputs + hidden, hidden), one=np.array(1, np.float32))
 
 
 def scan_rnn():
@@ -262,20 +260,39 @@ def scan_rnn():
     rng = np.random.default_rng(28)
     arrays = _gated_unit_weights(rng, 4, 6)
     body = helper.make_graph(
-        [*_gated_unit_nodes(), helper.make_node("Identity", ["h_next"], ["y"]),
-         helper.make_node("ReduceMax", ["f"], ["gate"], axes=[-1], keepdims=0)], "body",
+        [*_gated_unit_nodes(), helper.make_node("Identity", ["h_next"], ["y"]), helper.make_node("ReduceMax", ["f"], ["gate"], axes=[-1], keepdims=0)],
+        "body",
         [_float_value("h", ["n", 6]), _float_value("x_t", ["n", 4])],
-        [_float_value("h_next", ["n", 6]), _float_value("y", ["n", 6]), _float_value("gate", ["n"])])
+        [_float_value("h_next", ["n", 6]), _float_value("y", ["n", 6]), _float_value("gate", ["n"])],
+    )
     graph = helper.make_graph(
-        [helper.make_node("Scan", ["h0", "x"], ["h_forward", "y_forward", "gate_forward"], body=body, num_scan_inputs=1),
-         helper.make_node("Transpose", ["x"], ["x_batch"], perm=[1, 0, 2]),
-         helper.make_node("Scan", ["h0", "x_batch"], ["h_backward", "y_backward", "gate_backward"], body=body,
-                          num_scan_inputs=1, scan_input_axes=[1], scan_input_directions=[1], scan_output_axes=[-2, 1],
-                          scan_output_directions=[1, 0])],
-        "scan", [_float_value("h0", ["n", 6]), _float_value("x", ["t", "n", 4])],
-        [_float_value("h_forward", ["n", 6]), _float_value("y_forward", ["t", "n", 6]), _float_value("gate_forward", ["t", "n"]),
-         _float_value("h_backward", ["n", 6]), _float_value("y_backward", ["n", "t", 6]),
-         _float_value("gate_backward", ["n", "t"])], _weights(**arrays))
+        [
+            helper.make_node("Scan", ["h0", "x"], ["h_forward", "y_forward", "gate_forward"], body=body, num_scan_inputs=1),
+            helper.make_node("Transpose", ["x"], ["x_batch"], perm=[1, 0, 2]),
+            helper.make_node(
+                "Scan",
+                ["h0", "x_batch"],
+                ["h_backward", "y_backward", "gate_backward"],
+                body=body,
+                num_scan_inputs=1,
+                scan_input_axes=[1],
+                scan_input_directions=[1],
+                scan_output_axes=[-2, 1],
+                scan_output_directions=[1, 0],
+            ),
+        ],
+        "scan",
+        [_float_value("h0", ["n", 6]), _float_value("x", ["t", "n", 4])],
+        [
+            _float_value("h_forward", ["n", 6]),
+            _float_value("y_forward", ["t", "n", 6]),
+            _float_value("gate_forward", ["t", "n"]),
+            _float_value("h_backward", ["n", 6]),
+            _float_value("y_backward", ["n", "t", 6]),
+            _float_value("gate_backward", ["n", "t"]),
+        ],
+        _weights(**arrays),
+    )
     w, b, v = (torch.from_numpy(arrays[k]) for k in "wbv")
 
     def unroll(h, x):
@@ -301,14 +318,26 @@ def scan_opset8():
     rng = np.random.default_rng(29)
     arrays = _gated_unit_weights(rng, 3, 5)
     body = helper.make_graph(
-        [*_gated_unit_nodes(), helper.make_node("Identity", ["h_next"], ["y"])], "body",
-        [_float_value("h", [5]), _float_value("x_t", [3])], [_float_value("h_next", [5]), _float_value("y", [5])])
+        [*_gated_unit_nodes(), helper.make_node("Identity", ["h_next"], ["y"])],
+        "body",
+        [_float_value("h", [5]), _float_value("x_t", [3])],
+        [_float_value("h_next", [5]), _float_value("y", [5])],
+    )
     graph = helper.make_graph(
-        [helper.make_node("Scan", ["lengths", "h0", "x"], ["h_last", "states"], body=body, num_scan_inputs=1),
-         helper.make_node("Scan", ["", "h0", "x"], ["h_last_back", "states_back"], body=body, num_scan_inputs=1, directions=[1])],
-        "scan", [_value("lengths", TensorProto.INT64, ["n"]), _float_value("h0", ["n", 5]), _float_value("x", ["n", "t", 3])],
-        [_float_value("h_last", ["n", 5]), _float_value("states", ["n", "t", 5]), _float_value("h_last_back", ["n", 5]),
-         _float_value("states_back", ["n", "t", 5])], _weights(**arrays))
+        [
+            helper.make_node("Scan", ["lengths", "h0", "x"], ["h_last", "states"], body=body, num_scan_inputs=1),
+            helper.make_node("Scan", ["", "h0", "x"], ["h_last_back", "states_back"], body=body, num_scan_inputs=1, directions=[1]),
+        ],
+        "scan",
+        [_value("lengths", TensorProto.INT64, ["n"]), _float_value("h0", ["n", 5]), _float_value("x", ["n", "t", 3])],
+        [
+            _float_value("h_last", ["n", 5]),
+            _float_value("states", ["n", "t", 5]),
+            _float_value("h_last_back", ["n", 5]),
+            _float_value("states_back", ["n", "t", 5]),
+        ],
+        _weights(**arrays),
+    )
     w, b, v = (torch.from_numpy(arrays[k]) for k in "wbv")
     sets = []
     for lengths in ([4, 4], [5, 3, 1]):
@@ -333,35 +362,53 @@ def nested_control_flow():
     i64 = TensorProto.INT64
     node = helper.make_node
     even = helper.make_graph([node("Div", ["n", "two"], ["half"])], "even", [], [_value("half", i64, [])])
-    odd = helper.make_graph([node("Mul", ["n", "three"], ["triple"]), node("Add", ["triple", "one"], ["up"])], "odd", [],
-                            [_value("up", i64, [])])
+    odd = helper.make_graph([node("Mul", ["n", "three"], ["triple"]), node("Add", ["triple", "one"], ["up"])], "odd", [], [_value("up", i64, [])])
     walk = helper.make_graph(
-        [node("Mod", ["n", "two"], ["rest"]), node("Equal", ["rest", "zero"], ["is_even"]),
-         node("If", ["is_even"], ["n_next"], then_branch=even, else_branch=odd),
-         node("Equal", ["n_next", "one"], ["done"]), node("Not", ["done"], ["more"]), node("Identity", ["n"], ["seen"])],
-        "walk", [_value("i", i64, []), _value("c", TensorProto.BOOL, []), _value("n", i64, [])],
-        [_value("more", TensorProto.BOOL, []), _value("n_next", i64, []), _value("seen", i64, [])])
+        [
+            node("Mod", ["n", "two"], ["rest"]),
+            node("Equal", ["rest", "zero"], ["is_even"]),
+            node("If", ["is_even"], ["n_next"], then_branch=even, else_branch=odd),
+            node("Equal", ["n_next", "one"], ["done"]),
+            node("Not", ["done"], ["more"]),
+            node("Identity", ["n"], ["seen"]),
+        ],
+        "walk",
+        [_value("i", i64, []), _value("c", TensorProto.BOOL, []), _value("n", i64, [])],
+        [_value("more", TensorProto.BOOL, []), _value("n_next", i64, []), _value("seen", i64, [])],
+    )
     newton = helper.make_graph(
-        [node("Div", ["x", "guess"], ["quotient"]), node("Add", ["guess", "quotient"], ["both"]),
-         node("Mul", ["both", "half_f"], ["guess_next"]), node("Identity", ["cond_in"], ["cond_out"])],
-        "newton", [_value("j", i64, []), _value("cond_in", TensorProto.BOOL, []), _float_value("guess", ["k"])],
-        [_value("cond_out", TensorProto.BOOL, []), _float_value("guess_next", ["k"])])
-    then = helper.make_graph([node("Loop", ["", "true", "start"], ["end", "path"], body=walk),
-                              node("Cast", ["path"], ["then_out"], to=TensorProto.FLOAT)], "then", [],
-                             [_float_value("then_out", ["m"])])
-    other = helper.make_graph([node("Loop", ["steps", "", "x"], ["else_out"], body=newton)], "other", [],
-                              [_float_value("else_out", ["k"])])
+        [
+            node("Div", ["x", "guess"], ["quotient"]),
+            node("Add", ["guess", "quotient"], ["both"]),
+            node("Mul", ["both", "half_f"], ["guess_next"]),
+            node("Identity", ["cond_in"], ["cond_out"]),
+        ],
+        "newton",
+        [_value("j", i64, []), _value("cond_in", TensorProto.BOOL, []), _float_value("guess", ["k"])],
+        [_value("cond_out", TensorProto.BOOL, []), _float_value("guess_next", ["k"])],
+    )
+    then = helper.make_graph(
+        [node("Loop", ["", "true", "start"], ["end", "path"], body=walk), node("Cast", ["path"], ["then_out"], to=TensorProto.FLOAT)],
+        "then",
+        [],
+        [_float_value("then_out", ["m"])],
+    )
+    other = helper.make_graph([node("Loop", ["steps", "", "x"], ["else_out"], body=newton)], "other", [], [_float_value("else_out", ["k"])])
     graph = helper.make_graph(
-        [node("If", ["walk"], ["y"], then_branch=then, else_branch=other)], "control",
-        [_value("walk", TensorProto.BOOL, []), _value("start", i64, []), _float_value("x", ["k"])], [_float_value("y", ["m"])],
-        _weights(zero=np.array(0), one=np.array(1), two=np.array(2), three=np.array(3), steps=np.array(6),
-                 half_f=np.array(.5, np.float32), true=np.array(True)))
+        [node("If", ["walk"], ["y"], then_branch=then, else_branch=other)],
+        "control",
+        [_value("walk", TensorProto.BOOL, []), _value("start", i64, []), _float_value("x", ["k"])],
+        [_float_value("y", ["m"])],
+        _weights(
+            zero=np.array(0), one=np.array(1), two=np.array(2), three=np.array(3), steps=np.array(6), half_f=np.array(0.5, np.float32), true=np.array(True)
+        ),
+    )
 
     def expected(walk_it, start, x):
         if not walk_it:
             guess = x
             for _ in range(6):
-                guess = (guess + x / guess) * np.float32(.5)
+                guess = (guess + x / guess) * np.float32(0.5)
             return guess
         path = []
         while True:
@@ -372,7 +419,7 @@ def nested_control_flow():
 
     sets = []
     for walk_it, start, count in ((True, 27, 2), (False, 5, 3), (True, 6, 1), (False, 1, 0)):
-        x = rng.uniform(.5, 30, count).astype(np.float32)
+        x = rng.uniform(0.5, 30, count).astype(np.float32)
         sets.append(([np.array(walk_it), np.array(start), x], [expected(walk_it, start, x)]))
     return _model(graph), sets
 
@@ -391,28 +438,41 @@ def local_functions():
 
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("linnet.test", 1)]
     leaky = helper.make_function(
-        "linnet.test", "ScaledLeaky", ["x", "scale"], ["y"],
+        "linnet.test",
+        "ScaledLeaky",
+        ["x", "scale"],
+        ["y"],
         [by_reference("LeakyRelu", ["x"], ["l"], "alpha", onnx.AttributeProto.FLOAT), node("Mul", ["l", "scale"], ["y"])],
-        opsets, attribute_protos=[helper.make_attribute("alpha", .25)])
+        opsets,
+        attribute_protos=[helper.make_attribute("alpha", 0.25)],
+    )
     soft = helper.make_function(
-        "linnet.test", "Mix", ["a", "b"], ["m", "s"],
-        [node("ScaledLeaky", ["a", "b"], ["t"], domain="linnet.test"),
-         node("ScaledLeaky", ["t", "a"], ["u"], domain="linnet.test", alpha=.5),
-         by_reference("Softmax", ["u"], ["s"], "axis", onnx.AttributeProto.INT),
-         by_reference("Concat", ["t", "s"], ["m"], "axis", onnx.AttributeProto.INT)],
-        opsets, attributes=["axis"])
+        "linnet.test",
+        "Mix",
+        ["a", "b"],
+        ["m", "s"],
+        [
+            node("ScaledLeaky", ["a", "b"], ["t"], domain="linnet.test"),
+            node("ScaledLeaky", ["t", "a"], ["u"], domain="linnet.test", alpha=0.5),
+            by_reference("Softmax", ["u"], ["s"], "axis", onnx.AttributeProto.INT),
+            by_reference("Concat", ["t", "s"], ["m"], "axis", onnx.AttributeProto.INT),
+        ],
+        opsets,
+        attributes=["axis"],
+    )
     graph = helper.make_graph(
-        [node("Mix", ["x", "y"], ["p", "q"], domain="linnet.test", axis=1),
-         node("Mix", ["q", "y"], ["r", ""], domain="linnet.test", axis=-2)],
-        "functions", [_float_value("x", ["n", 4]), _float_value("y", [4])],
-        [_float_value("p", ["n", 8]), _float_value("r", ["m", 4])])
+        [node("Mix", ["x", "y"], ["p", "q"], domain="linnet.test", axis=1), node("Mix", ["q", "y"], ["r", ""], domain="linnet.test", axis=-2)],
+        "functions",
+        [_float_value("x", ["n", 4]), _float_value("y", [4])],
+        [_float_value("p", ["n", 8]), _float_value("r", ["m", 4])],
+    )
 
-    def leaky_relu(x, scale, alpha=.25):
+    def leaky_relu(x, scale, alpha=0.25):
         return np.where(x < 0, np.float32(alpha) * x, x) * scale
 
     def mix(a, b, axis):
         t = leaky_relu(a, b)
-        u = leaky_relu(t, a, .5)
+        u = leaky_relu(t, a, 0.5)
         s = torch.from_numpy(u).softmax(axis).numpy()
         return np.concatenate([t, s], axis), s
 
@@ -427,45 +487,66 @@ def local_functions():
 def detector_nms():
     """Boxes decoded from a convolution's output, non-maximum suppression, then work on what is left."""
     rng = np.random.default_rng(32)
-    head = _floats(rng, 6, 3, 3, 3) * .7
-    bias = np.array([.2, .1, .8, .9, -.5, -.4], np.float32)
+    head = _floats(rng, 6, 3, 3, 3) * 0.7
+    bias = np.array([0.2, 0.1, 0.8, 0.9, -0.5, -0.4], np.float32)
     shift = np.stack(np.meshgrid(np.arange(6), np.arange(6), indexing="ij"), -1).reshape(1, 36, 2).astype(np.float32) / 6
     node = helper.make_node
     graph = helper.make_graph(
-        [node("Conv", ["image", "head", "bias"], ["maps"], pads=[1, 1, 1, 1], strides=[2, 2]),
-         node("Reshape", ["maps", "rows"], ["flat"]), node("Transpose", ["flat"], ["cells"], perm=[0, 2, 1]),
-         node("Sigmoid", ["cells"], ["unit"]),
-         node("Split", ["unit", "sizes"], ["place", "extent", "scores"], axis=2),
-         node("Mul", ["place", "step"], ["offset"]), node("Add", ["offset", "shift"], ["centre"]),
-         node("Mul", ["extent", "step"], ["half"]), node("Sub", ["centre", "half"], ["low"]),
-         node("Add", ["centre", "half"], ["high"]), node("Concat", ["low", "high"], ["boxes"], axis=2),
-         node("Transpose", ["scores"], ["class_scores"], perm=[0, 2, 1]),
-         node("NonMaxSuppression", ["boxes", "class_scores", "most", "iou", "score"], ["picked"]),
-         node("Gather", ["picked", "box_columns"], ["box_index"], axis=1),
-         node("GatherND", ["boxes", "box_index"], ["picked_boxes"]),
-         node("GatherND", ["class_scores", "picked"], ["picked_scores"]),
-         node("Unsqueeze", ["picked_scores", "last"], ["column"]), node("Mul", ["picked_boxes", "column"], ["weighted"]),
-         node("ReduceSum", ["weighted"], ["summary"], keepdims=0)],
-        "detector", [_float_value("image", ["n", 3, 12, 12]), _float_value("score", [1])],
-        [_value("picked", TensorProto.INT64, ["k", 3]), _float_value("picked_boxes", ["k", 4]), _float_value("picked_scores", ["k"]),
-         _float_value("summary", [])],
-        _weights(head=head, bias=bias, shift=shift, rows=np.array([0, 6, -1]), sizes=np.array([2, 2, 2]),
-                 step=np.array(.25, np.float32), most=np.array([4]), iou=np.array([.3], np.float32),
-                 box_columns=np.array([0, 2]), last=np.array([-1])))
+        [
+            node("Conv", ["image", "head", "bias"], ["maps"], pads=[1, 1, 1, 1], strides=[2, 2]),
+            node("Reshape", ["maps", "rows"], ["flat"]),
+            node("Transpose", ["flat"], ["cells"], perm=[0, 2, 1]),
+            node("Sigmoid", ["cells"], ["unit"]),
+            node("Split", ["unit", "sizes"], ["place", "extent", "scores"], axis=2),
+            node("Mul", ["place", "step"], ["offset"]),
+            node("Add", ["offset", "shift"], ["centre"]),
+            node("Mul", ["extent", "step"], ["half"]),
+            node("Sub", ["centre", "half"], ["low"]),
+            node("Add", ["centre", "half"], ["high"]),
+            node("Concat", ["low", "high"], ["boxes"], axis=2),
+            node("Transpose", ["scores"], ["class_scores"], perm=[0, 2, 1]),
+            node("NonMaxSuppression", ["boxes", "class_scores", "most", "iou", "score"], ["picked"]),
+            node("Gather", ["picked", "box_columns"], ["box_index"], axis=1),
+            node("GatherND", ["boxes", "box_index"], ["picked_boxes"]),
+            node("GatherND", ["class_scores", "picked"], ["picked_scores"]),
+            node("Unsqueeze", ["picked_scores", "last"], ["column"]),
+            node("Mul", ["picked_boxes", "column"], ["weighted"]),
+            node("ReduceSum", ["weighted"], ["summary"], keepdims=0),
+        ],
+        "detector",
+        [_float_value("image", ["n", 3, 12, 12]), _float_value("score", [1])],
+        [
+            _value("picked", TensorProto.INT64, ["k", 3]),
+            _float_value("picked_boxes", ["k", 4]),
+            _float_value("picked_scores", ["k"]),
+            _float_value("summary", []),
+        ],
+        _weights(
+            head=head,
+            bias=bias,
+            shift=shift,
+            rows=np.array([0, 6, -1]),
+            sizes=np.array([2, 2, 2]),
+            step=np.array(0.25, np.float32),
+            most=np.array([4]),
+            iou=np.array([0.3], np.float32),
+            box_columns=np.array([0, 2]),
+            last=np.array([-1]),
+        ),
+    )
     model = _model(graph)
 
     def expected(image, score):
         maps = torch.conv2d(torch.from_numpy(image), torch.from_numpy(head), torch.from_numpy(bias), stride=2, padding=1)
         cells = torch.sigmoid(maps.reshape(len(image), 6, 36).transpose(1, 2)).numpy()
-        centre, half = cells[..., :2] * np.float32(.25) + shift, cells[..., 2:4] * np.float32(.25)
+        centre, half = cells[..., :2] * np.float32(0.25) + shift, cells[..., 2:4] * np.float32(0.25)
         boxes, scores = np.concatenate([centre - half, centre + half], 2), cells[..., 4:].transpose(0, 2, 1)
-        picked = [(i, c, k) for i in range(len(image)) for c in range(2)
-                  for k in _suppress(boxes[i], scores[i, c], 4, .3, score[0])]
+        picked = [(i, c, k) for i in range(len(image)) for c in range(2) for k in _suppress(boxes[i], scores[i, c], 4, 0.3, score[0])]
         picked = np.array(picked, np.int64).reshape(-1, 3)
         picked_boxes, picked_scores = boxes[picked[:, 0], picked[:, 2]], scores[picked[:, 0], picked[:, 1], picked[:, 2]]
         return [picked, picked_boxes, picked_scores, np.float32((picked_boxes * picked_scores[:, None]).sum())]
 
-    batches = [[_floats(rng, n, 3, 12, 12), np.array([score], np.float32)] for n, score in ((1, .4), (2, .6), (1, .9999))]
+    batches = [[_floats(rng, n, 3, 12, 12), np.array([score], np.float32)] for n, score in ((1, 0.4), (2, 0.6), (1, 0.9999))]
     return model, [(batch, expected(*batch)) for batch in batches]
 
 

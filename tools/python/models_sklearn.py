@@ -9,8 +9,25 @@ import numpy as np
 from skl2onnx import to_onnx
 from skl2onnx.common import _container
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, Int64TensorType, StringTensorType
-from sklearn import (cluster, compose, datasets, decomposition, ensemble, feature_extraction, impute, linear_model, mixture,
-                     multiclass, naive_bayes, neighbors, neural_network, pipeline, preprocessing, svm, tree)
+from sklearn import (
+    cluster,
+    compose,
+    datasets,
+    decomposition,
+    ensemble,
+    feature_extraction,
+    impute,
+    linear_model,
+    mixture,
+    multiclass,
+    naive_bayes,
+    neighbors,
+    neural_network,
+    pipeline,
+    preprocessing,
+    svm,
+    tree,
+)
 
 OPSETS = {"": 17, "ai.onnx.ml": 3}
 TREES_V5 = {"": 21, "ai.onnx.ml": 5}
@@ -19,11 +36,13 @@ SAMPLES = 12
 
 def _plain_integers(make_node):
     """skl2onnx hands booleans to onnx.helper for the missing-value sides of a tree, and newer onnx refuses them."""
+
     def make(op_type, inputs, outputs, **attributes):
         for name, value in attributes.items():
             if isinstance(value, list) and any(isinstance(item, (bool, np.bool_)) for item in value):
                 attributes[name] = [int(item) for item in value]
         return make_node(op_type, inputs, outputs, **attributes)
+
     return make
 
 
@@ -74,8 +93,7 @@ def _regressor(model, x, y, opsets=None):
     """Fit, convert; predictions as a column."""
     model.fit(x, y)
     proto = _convert(model, [("X", FloatTensorType([None, x.shape[1]]))], None, opsets)
-    return proto, [([rows], [model.predict(rows).reshape(len(rows), -1).astype(np.float32)])
-                   for rows in (_rows(x), x[7:8])]
+    return proto, [([rows], [model.predict(rows).reshape(len(rows), -1).astype(np.float32)]) for rows in (_rows(x), x[7:8])]
 
 
 def _transformer(model, x, types=None, inputs=None, opsets=None):
@@ -125,8 +143,7 @@ def gradient_boosting():
 def gradient_boosting_binary():
     """One tree per round and a logistic function; one score for two classes."""
     x, y = _iris()
-    return _classifier(ensemble.GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0), x,
-                       (y == 1).astype(np.int64))
+    return _classifier(ensemble.GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0), x, (y == 1).astype(np.int64))
 
 
 def gradient_boosting_regressor():
@@ -146,41 +163,45 @@ def isolation_forest():
     x, _ = _iris()
     model = ensemble.IsolationForest(n_estimators=4, max_samples=32, random_state=0).fit(x)
     proto = _convert(model, [("X", FloatTensorType([None, 4]))], None, OPSETS)
-    return proto, [([rows], [model.predict(rows).reshape(-1, 1).astype(np.int64),
-                             model.decision_function(rows).reshape(-1, 1).astype(np.float32)])
-                   for rows in (_rows(x), x[7:8])]
+    return proto, [
+        ([rows], [model.predict(rows).reshape(-1, 1).astype(np.int64), model.decision_function(rows).reshape(-1, 1).astype(np.float32)])
+        for rows in (_rows(x), x[7:8])
+    ]
 
 
 def ada_boost():
-    return _classifier(ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=2, random_state=0), n_estimators=4,
-                                                   random_state=0), *_iris())
+    return _classifier(ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=2, random_state=0), n_estimators=4, random_state=0), *_iris())
 
 
 def voting():
-    return _classifier(ensemble.VotingClassifier(
-        [("lr", linear_model.LogisticRegression(max_iter=500)), ("dt", tree.DecisionTreeClassifier(max_depth=3, random_state=0))],
-        voting="soft", flatten_transform=False), *_iris())
+    return _classifier(
+        ensemble.VotingClassifier(
+            [("lr", linear_model.LogisticRegression(max_iter=500)), ("dt", tree.DecisionTreeClassifier(max_depth=3, random_state=0))],
+            voting="soft",
+            flatten_transform=False,
+        ),
+        *_iris(),
+    )
 
 
 def svc_probabilities():
-    return _classifier(svm.SVC(probability=True, random_state=0, C=.5), *_iris())
+    return _classifier(svm.SVC(probability=True, random_state=0, C=0.5), *_iris())
 
 
 def svc_linear_names_zipmap():
     x, y = _iris(names=True)
-    return _classifier(svm.SVC(kernel="linear", probability=True, random_state=0, C=.1), x, y, zipmap=True)
+    return _classifier(svm.SVC(kernel="linear", probability=True, random_state=0, C=0.1), x, y, zipmap=True)
 
 
 def svc_scores():
     """Raw scores of a polynomial kernel, one against one."""
-    return _classifier(svm.SVC(kernel="poly", degree=2, coef0=.5, decision_function_shape="ovo", C=.5), *_iris(), raw=True)
+    return _classifier(svm.SVC(kernel="poly", degree=2, coef0=0.5, decision_function_shape="ovo", C=0.5), *_iris(), raw=True)
 
 
 def svc_binary_sigmoid():
     x, y = _iris()
     x = (x - x.mean(0)).astype(np.float32)
-    return _classifier(svm.SVC(kernel="sigmoid", probability=True, random_state=0, gamma=.1, C=.1), x[50:],
-                       (y[50:] == 1).astype(np.int64))
+    return _classifier(svm.SVC(kernel="sigmoid", probability=True, random_state=0, gamma=0.1, C=0.1), x[50:], (y[50:] == 1).astype(np.int64))
 
 
 def svr():
@@ -190,16 +211,15 @@ def svr():
 
 def nu_svr_poly():
     x, y = _diabetes()
-    return _regressor(svm.NuSVR(nu=.2, kernel="poly", degree=3, coef0=1.), x[:120], y[:120])
+    return _regressor(svm.NuSVR(nu=0.2, kernel="poly", degree=3, coef0=1.0), x[:120], y[:120])
 
 
 def one_class_svm():
     x, _ = _iris()
-    model = svm.OneClassSVM(nu=.2, gamma=.3).fit(x)
+    model = svm.OneClassSVM(nu=0.2, gamma=0.3).fit(x)
     proto = _convert(model, [("X", FloatTensorType([None, 4]))], None, OPSETS)
     rows = _rows(x)
-    return proto, [([rows], [model.predict(rows).reshape(-1, 1).astype(np.int64),
-                             model.decision_function(rows).reshape(-1, 1).astype(np.float32)])]
+    return proto, [([rows], [model.predict(rows).reshape(-1, 1).astype(np.int64), model.decision_function(rows).reshape(-1, 1).astype(np.float32)])]
 
 
 def linear_regression():
@@ -243,7 +263,7 @@ def gaussian_naive_bayes():
 def knn_classifier():
     """The rows are moved a little, each by its own amount, so that no two neighbours are at the same distance."""
     x, y = _iris()
-    return _classifier(neighbors.KNeighborsClassifier(5), x[::2] + np.linspace(0, .01, 75, dtype=np.float32)[:, None], y[::2])
+    return _classifier(neighbors.KNeighborsClassifier(5), x[::2] + np.linspace(0, 0.01, 75, dtype=np.float32)[:, None], y[::2])
 
 
 def knn_regressor():
@@ -272,19 +292,34 @@ def preprocessing_chain():
     x, _ = _iris()
     x = x.copy()
     x[::6, 1] = np.nan
-    return _transformer(pipeline.make_pipeline(
-        impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler(),
-        preprocessing.PolynomialFeatures(2, include_bias=False), preprocessing.Normalizer("l2"),
-        decomposition.PCA(5, random_state=0)), x)
+    return _transformer(
+        pipeline.make_pipeline(
+            impute.SimpleImputer(strategy="median"),
+            preprocessing.StandardScaler(),
+            preprocessing.PolynomialFeatures(2, include_bias=False),
+            preprocessing.Normalizer("l2"),
+            decomposition.PCA(5, random_state=0),
+        ),
+        x,
+    )
 
 
 def scalers():
     """Three scalers side by side, each on its columns, and a binariser."""
     x, _ = _iris()
-    return _transformer(compose.ColumnTransformer([
-        ("minmax", preprocessing.MinMaxScaler((-1, 1), clip=True), [0, 1]), ("max", preprocessing.MaxAbsScaler(), [1, 2]),
-        ("robust", preprocessing.RobustScaler(), [3]), ("binary", preprocessing.Binarizer(threshold=1.5), [2, 3]),
-        ("l1", preprocessing.Normalizer("l1"), [0, 3]), ("same", "passthrough", [0])]), x)
+    return _transformer(
+        compose.ColumnTransformer(
+            [
+                ("minmax", preprocessing.MinMaxScaler((-1, 1), clip=True), [0, 1]),
+                ("max", preprocessing.MaxAbsScaler(), [1, 2]),
+                ("robust", preprocessing.RobustScaler(), [3]),
+                ("binary", preprocessing.Binarizer(threshold=1.5), [2, 3]),
+                ("l1", preprocessing.Normalizer("l1"), [0, 3]),
+                ("same", "passthrough", [0]),
+            ]
+        ),
+        x,
+    )
 
 
 COLOURS = np.array(["red", "green", "blue", "grün"], dtype=object)
@@ -294,8 +329,12 @@ SIZES = np.array(["small", "large", "huge"], dtype=object)
 def _table(count, seed):
     """Two text columns, an integer column and two float columns."""
     rng = np.random.default_rng(seed)
-    return (COLOURS[rng.integers(0, 4, count)].reshape(-1, 1), SIZES[rng.integers(0, 3, count)].reshape(-1, 1),
-            rng.integers(0, 5, (count, 1)), rng.standard_normal((count, 2)).astype(np.float32))
+    return (
+        COLOURS[rng.integers(0, 4, count)].reshape(-1, 1),
+        SIZES[rng.integers(0, 3, count)].reshape(-1, 1),
+        rng.integers(0, 5, (count, 1)),
+        rng.standard_normal((count, 2)).astype(np.float32),
+    )
 
 
 def one_hot_strings():
@@ -304,8 +343,7 @@ def one_hot_strings():
     model = preprocessing.OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(np.hstack([colour, size]))
     proto = _convert(model, [("X", StringTensorType([None, 2]))])
     rows = np.array([["red", "huge"], ["blue", "tiny"], ["grün", "small"], ["", "large"]], dtype=object)
-    return proto, [([rows], [model.transform(rows).astype(np.float32)]),
-                   ([rows[:1]], [model.transform(rows[:1]).astype(np.float32)])]
+    return proto, [([rows], [model.transform(rows).astype(np.float32)]), ([rows[:1]], [model.transform(rows[:1]).astype(np.float32)])]
 
 
 def one_hot_integers():
@@ -337,23 +375,45 @@ def mixed_columns():
     colour, size, _, numbers = _table(120, 4)
     frame = pandas.DataFrame({"colour": colour.ravel(), "size": size.ravel(), "a": numbers[:, 0], "b": numbers[:, 1]})
     target = np.where((frame.a > 0) ^ (frame.colour == "red"), "yes", "no")
-    model = pipeline.Pipeline([
-        ("columns", compose.ColumnTransformer([
-            ("text", preprocessing.OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]),
-            ("number", pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.StandardScaler()), ["a", "b"])])),
-        ("classifier", ensemble.RandomForestClassifier(5, max_depth=4, random_state=0))]).fit(frame, target)
-    proto = _convert(model, [("colour", StringTensorType([None, 1])), ("size", StringTensorType([None, 1])),
-                             ("a", FloatTensorType([None, 1])), ("b", FloatTensorType([None, 1]))])
+    model = pipeline.Pipeline(
+        [
+            (
+                "columns",
+                compose.ColumnTransformer(
+                    [
+                        ("text", preprocessing.OneHotEncoder(handle_unknown="ignore"), ["colour", "size"]),
+                        ("number", pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.StandardScaler()), ["a", "b"]),
+                    ]
+                ),
+            ),
+            ("classifier", ensemble.RandomForestClassifier(5, max_depth=4, random_state=0)),
+        ]
+    ).fit(frame, target)
+    proto = _convert(
+        model,
+        [("colour", StringTensorType([None, 1])), ("size", StringTensorType([None, 1])), ("a", FloatTensorType([None, 1])), ("b", FloatTensorType([None, 1]))],
+    )
     rows = frame[:10]
     inputs = [colour[:10], size[:10], numbers[:10, :1], numbers[:10, 1:]]
     maps = [dict(zip(model.classes_.tolist(), row)) for row in model.predict_proba(rows).astype(np.float32)]
     return proto, [(inputs, [_labels(model.predict(rows)), maps])]
 
 
-TEXTS = np.array([
-    "The quick brown fox jumps over the lazy dog.", "A lazy dog sleeps; the fox is quick!", "Ships sail over deep seas",
-    "deep seas hide old ships and older maps", "Maps of the old town, maps of the sea", "the fox, the dog and the ship",
-    "Quick ships and lazy maps", "No dog sails the sea", "Old foxes sleep", "town and sea and town again"], dtype=object)
+TEXTS = np.array(
+    [
+        "The quick brown fox jumps over the lazy dog.",
+        "A lazy dog sleeps; the fox is quick!",
+        "Ships sail over deep seas",
+        "deep seas hide old ships and older maps",
+        "Maps of the old town, maps of the sea",
+        "the fox, the dog and the ship",
+        "Quick ships and lazy maps",
+        "No dog sails the sea",
+        "Old foxes sleep",
+        "town and sea and town again",
+    ],
+    dtype=object,
+)
 
 
 def _text(model, opsets=None, types=None):
@@ -381,8 +441,8 @@ def text_classifier():
     """Tf-idf and logistic regression with ZipMap: the usual spam filter."""
     labels = np.array(["land", "land", "sea", "sea", "sea", "land", "sea", "sea", "land", "land"])
     model = pipeline.make_pipeline(
-        feature_extraction.text.TfidfVectorizer(token_pattern="[a-zA-Z]+", stop_words=["the", "a", "of", "and"]),
-        linear_model.LogisticRegression()).fit(TEXTS, labels)
+        feature_extraction.text.TfidfVectorizer(token_pattern="[a-zA-Z]+", stop_words=["the", "a", "of", "and"]), linear_model.LogisticRegression()
+    ).fit(TEXTS, labels)
     proto = _convert(model, [("X", StringTensorType([None]))])
     sets = []
     for rows in (TEXTS[:5], np.array(["a fox at sea"], dtype=object)):
@@ -401,11 +461,50 @@ def scaler_double():
 
 
 FUNCTIONS = [
-    decision_tree, decision_tree_zipmap_names, decision_tree_v5, random_forest, random_forest_regressor, extra_trees_multioutput,
-    gradient_boosting, gradient_boosting_binary, gradient_boosting_regressor, hist_gradient_boosting, isolation_forest, ada_boost,
-    voting, svc_probabilities, svc_linear_names_zipmap, svc_scores, svc_binary_sigmoid, svr, nu_svr_poly, one_class_svm,
-    linear_regression, logistic_regression, logistic_regression_zipmap, logistic_regression_zipmap_names,
-    logistic_regression_binary, one_vs_rest, sgd_hinge, mlp, gaussian_naive_bayes, knn_classifier, knn_regressor, kmeans,
-    gaussian_mixture, preprocessing_chain, scalers, one_hot_strings, one_hot_integers, ordinal_strings, label_encoder_strings,
-    mixed_columns, count_vectorizer, tfidf_bigrams, tfidf_characters, text_classifier, scaler_double]
+    decision_tree,
+    decision_tree_zipmap_names,
+    decision_tree_v5,
+    random_forest,
+    random_forest_regressor,
+    extra_trees_multioutput,
+    gradient_boosting,
+    gradient_boosting_binary,
+    gradient_boosting_regressor,
+    hist_gradient_boosting,
+    isolation_forest,
+    ada_boost,
+    voting,
+    svc_probabilities,
+    svc_linear_names_zipmap,
+    svc_scores,
+    svc_binary_sigmoid,
+    svr,
+    nu_svr_poly,
+    one_class_svm,
+    linear_regression,
+    logistic_regression,
+    logistic_regression_zipmap,
+    logistic_regression_zipmap_names,
+    logistic_regression_binary,
+    one_vs_rest,
+    sgd_hinge,
+    mlp,
+    gaussian_naive_bayes,
+    knn_classifier,
+    knn_regressor,
+    kmeans,
+    gaussian_mixture,
+    preprocessing_chain,
+    scalers,
+    one_hot_strings,
+    one_hot_integers,
+    ordinal_strings,
+    label_encoder_strings,
+    mixed_columns,
+    count_vectorizer,
+    tfidf_bigrams,
+    tfidf_characters,
+    text_classifier,
+    scaler_double,
+]
 MODELS = {"sklearn-" + function.__name__.replace("_", "-"): function for function in FUNCTIONS}

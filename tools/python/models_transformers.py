@@ -13,8 +13,16 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 import fixtures
 
 VOCABULARY = 80
-SMALL = dict(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-             max_position_embeddings=40, initializer_range=.25, attn_implementation="eager")
+SMALL = dict(
+    vocab_size=VOCABULARY,
+    hidden_size=24,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=48,
+    max_position_embeddings=40,
+    initializer_range=0.25,
+    attn_implementation="eager",
+)
 
 
 def _tokens(rng, lengths, pad=0):
@@ -70,9 +78,8 @@ def bert_ner():
     batches = []
     for lengths in ([9, 4], [1], [17, 17, 2]):
         ids, mask = _tokens(rng, lengths)
-        batches.append([ids, mask, (rng.random(ids.shape) < .4).astype(np.int64)])
-    return _encoder(model, batches, ["input_ids", "attention_mask", "token_type_ids"], "logits",
-                    {0: "batch", 1: "sequence"})
+        batches.append([ids, mask, (rng.random(ids.shape) < 0.4).astype(np.int64)])
+    return _encoder(model, batches, ["input_ids", "attention_mask", "token_type_ids"], "logits", {0: "batch", 1: "sequence"})
 
 
 class _SentenceEmbedding(nn.Module):
@@ -95,15 +102,13 @@ def sentence_embedding():
     model = _SentenceEmbedding(transformers.BertModel(transformers.BertConfig(**SMALL), add_pooling_layer=False))
     batches = [_tokens(rng, lengths) for lengths in ([8, 5], [3], [20, 1, 13, 20])]
     axes = {name: {0: "batch", 1: "sequence"} for name in ("input_ids", "attention_mask", "token_embeddings")}
-    return _export(model, batches, ["input_ids", "attention_mask"], ["token_embeddings", "sentence_embedding"],
-                   {**axes, "sentence_embedding": {0: "batch"}})
+    return _export(model, batches, ["input_ids", "attention_mask"], ["token_embeddings", "sentence_embedding"], {**axes, "sentence_embedding": {0: "batch"}})
 
 
 def roberta():
     """Positions count from the padding mask (CumSum); sequence classification."""
     rng = np.random.default_rng(3)
-    model = transformers.RobertaForSequenceClassification(
-        transformers.RobertaConfig(**SMALL, type_vocab_size=1, num_labels=2, pad_token_id=1))
+    model = transformers.RobertaForSequenceClassification(transformers.RobertaConfig(**SMALL, type_vocab_size=1, num_labels=2, pad_token_id=1))
     batches = [_tokens(rng, lengths, pad=1) for lengths in ([10, 6], [2], [15, 3, 9])]
     return _encoder(model, batches, ["input_ids", "attention_mask"], "logits", {0: "batch"})
 
@@ -112,9 +117,18 @@ def deberta_v2():
     """Disentangled attention: log buckets of relative positions, gathers along the last axis, a convolution layer."""
     rng = np.random.default_rng(4)
     config = transformers.DebertaV2Config(
-        **SMALL, type_vocab_size=0, relative_attention=True, position_buckets=8, pos_att_type=["p2c", "c2p"],
-        share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False, conv_kernel_size=3, conv_act="gelu",
-        num_labels=3)
+        **SMALL,
+        type_vocab_size=0,
+        relative_attention=True,
+        position_buckets=8,
+        pos_att_type=["p2c", "c2p"],
+        share_att_key=True,
+        norm_rel_ebd="layer_norm",
+        position_biased_input=False,
+        conv_kernel_size=3,
+        conv_act="gelu",
+        num_labels=3,
+    )
     model = transformers.DebertaV2ForSequenceClassification(config)
     batches = [_tokens(rng, lengths) for lengths in ([9, 5], [3], [21, 14])]
     return _encoder(model, batches, ["input_ids", "attention_mask"], "logits", {0: "batch"})
@@ -123,9 +137,18 @@ def deberta_v2():
 def t5_encoder():
     """Relative position bias by buckets (Log, Min, Where on integers), RMS norm, no biases."""
     rng = np.random.default_rng(5)
-    config = transformers.T5Config(vocab_size=VOCABULARY, d_model=24, d_kv=8, d_ff=48, num_layers=2, num_heads=4,
-                                   feed_forward_proj="gated-gelu", relative_attention_num_buckets=8,
-                                   relative_attention_max_distance=16, initializer_factor=1.0)
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY,
+        d_model=24,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        feed_forward_proj="gated-gelu",
+        relative_attention_num_buckets=8,
+        relative_attention_max_distance=16,
+        initializer_factor=1.0,
+    )
     model = transformers.T5EncoderModel(config)
     batches = [_tokens(rng, lengths) for lengths in ([9, 5], [1], [26, 14])]
     return _encoder(model, batches, ["input_ids", "attention_mask"], "last_hidden_state", {0: "batch", 1: "sequence"})
@@ -134,30 +157,61 @@ def t5_encoder():
 def vit():
     """Patches, class token, pre-norm encoder."""
     rng = np.random.default_rng(6)
-    config = transformers.ViTConfig(hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-                                    image_size=16, patch_size=4, num_labels=5, initializer_range=.2,
-                                    attn_implementation="eager")
+    config = transformers.ViTConfig(
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        image_size=16,
+        patch_size=4,
+        num_labels=5,
+        initializer_range=0.2,
+        attn_implementation="eager",
+    )
     model = transformers.ViTForImageClassification(config)
     batches = [[rng.standard_normal((n, 3, 16, 16)).astype(np.float32)] for n in (1, 2)]
-    return _export(_Call(model, ["pixel_values"], "logits"), batches, ["pixel_values"], ["logits"],
-                   {"pixel_values": {0: "batch"}, "logits": {0: "batch"}})
+    return _export(_Call(model, ["pixel_values"], "logits"), batches, ["pixel_values"], ["logits"], {"pixel_values": {0: "batch"}, "logits": {0: "batch"}})
 
 
 def clip_text():
     """Causal text encoder that picks the state of the highest token id (ArgMax), quick GELU."""
     rng = np.random.default_rng(7)
     config = transformers.CLIPTextConfig(
-        vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        max_position_embeddings=32, projection_dim=16, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
+        vocab_size=VOCABULARY,
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=32,
+        projection_dim=16,
+        bos_token_id=1,
+        eos_token_id=2,
+        attn_implementation="eager",
+    )
     model = transformers.CLIPTextModelWithProjection(config)
     batches = [_tokens(rng, lengths) for lengths in ([9, 5], [3], [21, 14])]
     return _encoder(model, batches, ["input_ids", "attention_mask"], "text_embeds", {0: "batch"})
 
 
-WHISPER = dict(vocab_size=VOCABULARY, num_mel_bins=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
-               decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48, d_model=24, max_source_positions=12,
-               max_target_positions=16, init_std=.2, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-               decoder_start_token_id=1, attn_implementation="eager")
+WHISPER = dict(
+    vocab_size=VOCABULARY,
+    num_mel_bins=16,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=4,
+    decoder_attention_heads=4,
+    encoder_ffn_dim=48,
+    decoder_ffn_dim=48,
+    d_model=24,
+    max_source_positions=12,
+    max_target_positions=16,
+    init_std=0.2,
+    pad_token_id=0,
+    bos_token_id=1,
+    eos_token_id=2,
+    decoder_start_token_id=1,
+    attn_implementation="eager",
+)
 
 
 def _whisper():
@@ -170,8 +224,13 @@ def whisper_encoder():
     rng = np.random.default_rng(8)
     model = _whisper().model.encoder
     batches = [[rng.standard_normal((n, 16, 24)).astype(np.float32)] for n in (1, 2)]
-    return _export(_Call(model, ["input_features"], "last_hidden_state"), batches, ["input_features"],
-                   ["last_hidden_state"], {"input_features": {0: "batch"}, "last_hidden_state": {0: "batch"}})
+    return _export(
+        _Call(model, ["input_features"], "last_hidden_state"),
+        batches,
+        ["input_features"],
+        ["last_hidden_state"],
+        {"input_features": {0: "batch"}, "last_hidden_state": {0: "batch"}},
+    )
 
 
 class _WhisperDecoder(nn.Module):
@@ -182,10 +241,14 @@ class _WhisperDecoder(nn.Module):
         self.decoder, self.head = model.model.decoder, model.proj_out
 
     def forward(self, input_ids, encoder_hidden_states):
-        result = self.decoder(input_ids=input_ids, encoder_hidden_states=encoder_hidden_states, use_cache=True,
-                              cache=EncoderDecoderCache(DynamicCache(), DynamicCache()))
-        return (self.head(result.last_hidden_state), *_flat_cache(result.past_key_values.self_attention_cache),
-                *_flat_cache(result.past_key_values.cross_attention_cache))
+        result = self.decoder(
+            input_ids=input_ids, encoder_hidden_states=encoder_hidden_states, use_cache=True, cache=EncoderDecoderCache(DynamicCache(), DynamicCache())
+        )
+        return (
+            self.head(result.last_hidden_state),
+            *_flat_cache(result.past_key_values.self_attention_cache),
+            *_flat_cache(result.past_key_values.cross_attention_cache),
+        )
 
 
 class _WhisperDecoderPast(nn.Module):
@@ -196,7 +259,7 @@ class _WhisperDecoderPast(nn.Module):
         self.decoder, self.head, self.config = model.model.decoder, model.proj_out, model.config
 
     def forward(self, input_ids, *past):
-        own, cross = _cache(past[:len(past) // 2]), _cache(past[len(past) // 2:])
+        own, cross = _cache(past[: len(past) // 2]), _cache(past[len(past) // 2 :])
         cache = EncoderDecoderCache(own, cross)
         batch = input_ids.shape[0]
         states = torch.zeros(batch, cross.layers[0].keys.shape[2], self.config.d_model)
@@ -224,12 +287,15 @@ def whisper_decoder():
     """Causal self-attention and cross-attention over the encoder's states; gives the caches."""
     rng = np.random.default_rng(9)
     module = _WhisperDecoder(_whisper()).eval()
-    batches = [[rng.integers(3, VOCABULARY, (n, t)), rng.standard_normal((n, 12, 24)).astype(np.float32)]
-               for n, t in ((1, 4), (2, 7))]
+    batches = [[rng.integers(3, VOCABULARY, (n, t)), rng.standard_normal((n, 12, 24)).astype(np.float32)] for n, t in ((1, 4), (2, 7))]
     own, cross = _cache_names("present.decoder"), _cache_names("present.encoder")
-    axes = {"input_ids": {0: "batch", 1: "length"}, "encoder_hidden_states": {0: "batch"},
-            "logits": {0: "batch", 1: "length"}, **{n: {0: "batch", 2: "length"} for n in own},
-            **{n: {0: "batch"} for n in cross}}
+    axes = {
+        "input_ids": {0: "batch", 1: "length"},
+        "encoder_hidden_states": {0: "batch"},
+        "logits": {0: "batch", 1: "length"},
+        **{n: {0: "batch", 2: "length"} for n in own},
+        **{n: {0: "batch"} for n in cross},
+    }
     return _export(module, batches, ["input_ids", "encoder_hidden_states"], ["logits", *own, *cross], axes)
 
 
@@ -246,9 +312,12 @@ def whisper_decoder_past():
             batches.append([rng.integers(3, VOCABULARY, (n, 1)), *[c.numpy() for c in caches]])
     past = _cache_names("past.decoder") + _cache_names("past.encoder")
     present = _cache_names("present.decoder")
-    axes = {"input_ids": {0: "batch"}, "logits": {0: "batch"},
-            **{n: {0: "batch", 2: "past_length" if "decoder" in n else "states"} for n in past},
-            **{n: {0: "batch", 2: "length"} for n in present}}
+    axes = {
+        "input_ids": {0: "batch"},
+        "logits": {0: "batch"},
+        **{n: {0: "batch", 2: "past_length" if "decoder" in n else "states"} for n in past},
+        **{n: {0: "batch", 2: "length"} for n in present},
+    }
     return _export(module, batches, ["input_ids", *past], ["logits", *present], axes)
 
 
@@ -260,8 +329,7 @@ class _CausalPast(nn.Module):
         self.model = model
 
     def forward(self, input_ids, attention_mask, position_ids, *past):
-        result = self.model(input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids,
-                            cache=_cache(past), use_cache=True)
+        result = self.model(input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids, cache=_cache(past), use_cache=True)
         return (result.logits, *_flat_cache(result.past_key_values))
 
 
@@ -289,16 +357,31 @@ def _causal(model, rng, heads, width):
             batches.append(step(batch, more, present, padding))
     batches = [batches[1], batches[0], batches[3], batches[2]]
     past, present = _cache_names("past_key_values"), _cache_names("present")
-    axes = {"input_ids": {0: "batch", 1: "sequence"}, "attention_mask": {0: "batch", 1: "total"},
-            "position_ids": {0: "batch", 1: "sequence"}, "logits": {0: "batch", 1: "sequence"},
-            **{n: {0: "batch", 2: "past_sequence"} for n in past}, **{n: {0: "batch", 2: "total"} for n in present}}
+    axes = {
+        "input_ids": {0: "batch", 1: "sequence"},
+        "attention_mask": {0: "batch", 1: "total"},
+        "position_ids": {0: "batch", 1: "sequence"},
+        "logits": {0: "batch", 1: "sequence"},
+        **{n: {0: "batch", 2: "past_sequence"} for n in past},
+        **{n: {0: "batch", 2: "total"} for n in present},
+    }
     return _export(module, batches, ["input_ids", "attention_mask", "position_ids", *past], ["logits", *present], axes)
 
 
 def gpt2_past():
     """GPT-2 with a key and value cache; the prefill has a cache of length zero."""
-    config = transformers.GPT2Config(vocab_size=VOCABULARY, n_positions=40, n_embd=24, n_layer=2, n_head=4, n_inner=48,
-                                     initializer_range=.2, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
+    config = transformers.GPT2Config(
+        vocab_size=VOCABULARY,
+        n_positions=40,
+        n_embd=24,
+        n_layer=2,
+        n_head=4,
+        n_inner=48,
+        initializer_range=0.2,
+        bos_token_id=1,
+        eos_token_id=2,
+        attn_implementation="eager",
+    )
     return _causal(transformers.GPT2LMHeadModel(config), np.random.default_rng(11), 4, 6)
 
 

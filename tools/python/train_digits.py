@@ -20,8 +20,10 @@ from torch.nn import functional
 import digit_strokes
 import fixtures
 
-DESCRIPTION = ("Classifies one handwritten digit. Input 'image': float32 [batch, 1, 28, 28], 0 is paper and 1 is ink, the digit about "
-               "20 pixels high and centred. Output 'probabilities': float32 [batch, 10], the softmax over the digits 0 to 9.")
+DESCRIPTION = (
+    "Classifies one handwritten digit. Input 'image': float32 [batch, 1, 28, 28], 0 is paper and 1 is ink, the digit about "
+    "20 pixels high and centred. Output 'probabilities': float32 [batch, 10], the softmax over the digits 0 to 9."
+)
 
 
 class DigitNet(nn.Module):
@@ -31,11 +33,10 @@ class DigitNet(nn.Module):
         super().__init__()
         layers, previous = [], 1
         for channels in (12, 24, 40):
-            layers += [nn.Conv2d(previous, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(),
-                       nn.MaxPool2d(2)]
+            layers += [nn.Conv2d(previous, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU(), nn.MaxPool2d(2)]
             previous = channels
         self.features = nn.Sequential(*layers)
-        self.dropout = nn.Dropout(.2)
+        self.dropout = nn.Dropout(0.2)
         self.head = nn.Linear(previous * 9, 10)
 
     def logits(self, image):
@@ -49,8 +50,9 @@ def enlarge(images, angle, shear, height, width, shift, threshold, slope):
     """Images [n, 1, 8, 8] to [n, 1, 28, 28]: an affine map each, then a contrast curve that sets the pen's width."""
     cos, sin = torch.cos(angle), torch.sin(angle)
     scale_x, scale_y = digit_strokes.SIZE / width, digit_strokes.SIZE / height
-    theta = torch.stack([torch.stack([cos * scale_x, (sin + shear) * scale_x, shift[:, 0]], 1),
-                         torch.stack([-sin * scale_y, cos * scale_y, shift[:, 1]], 1)], 1)
+    theta = torch.stack(
+        [torch.stack([cos * scale_x, (sin + shear) * scale_x, shift[:, 0]], 1), torch.stack([-sin * scale_y, cos * scale_y, shift[:, 1]], 1)], 1
+    )
     grid = functional.affine_grid(theta, [len(images), 1, digit_strokes.SIZE, digit_strokes.SIZE], align_corners=False)
     smooth = functional.grid_sample(images, grid, mode="bicubic", align_corners=False)
     slope, threshold = slope.reshape(-1, 1, 1, 1), threshold.reshape(-1, 1, 1, 1)
@@ -61,18 +63,30 @@ def enlarge(images, angle, shear, height, width, shift, threshold, slope):
 def plain(images):
     """The images as the tests and the samples show them: 20 pixels high, centred, a medium pen."""
     n = len(images)
+
     def full(value):
         return torch.full((n,), value)
-    return enlarge(images, full(0.), full(0.), full(20.), full(20.), torch.zeros(n, 2), full(.45), full(9.))
+
+    return enlarge(images, full(0.0), full(0.0), full(20.0), full(20.0), torch.zeros(n, 2), full(0.45), full(9.0))
 
 
 def varied(images, generator):
     """The images under random maps: what training sees."""
     n = len(images)
+
     def uniform(low, high):
         return torch.rand(n, generator=generator) * (high - low) + low
-    return enlarge(images, uniform(-.25, .25), uniform(-.25, .25), uniform(16, 23), uniform(13, 22),
-                   torch.rand(n, 2, generator=generator) * .3 - .15, uniform(.25, .65), uniform(6, 14))
+
+    return enlarge(
+        images,
+        uniform(-0.25, 0.25),
+        uniform(-0.25, 0.25),
+        uniform(16, 23),
+        uniform(13, 22),
+        torch.rand(n, 2, generator=generator) * 0.3 - 0.15,
+        uniform(0.25, 0.65),
+        uniform(6, 14),
+    )
 
 
 def train(net, images, labels, strokes, stroke_labels, epochs, seed):
@@ -85,11 +99,11 @@ def train(net, images, labels, strokes, stroke_labels, epochs, seed):
     for epoch in range(epochs):
         order = torch.randperm(len(images), generator=generator)
         for step in range(steps):
-            pick = order[step * half:(step + 1) * half]
+            pick = order[step * half : (step + 1) * half]
             drawn = torch.randint(len(strokes), (half,), generator=generator)
             batch = torch.cat([varied(images[pick], generator), strokes[drawn]])
             target = torch.cat([labels[pick], stroke_labels[drawn]])
-            loss = functional.cross_entropy(net.logits(batch), target, label_smoothing=.03)
+            loss = functional.cross_entropy(net.logits(batch), target, label_smoothing=0.03)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -110,11 +124,14 @@ def describe(model, accuracies):
     model.doc_string = DESCRIPTION
     model.graph.name = "digits"
     model.graph.doc_string = DESCRIPTION
-    properties = {"task": "image-classification", "labels": ",".join(map(str, range(10))),
-                  "input": "image float32 [batch,1,28,28], 0 paper to 1 ink",
-                  "output": "probabilities float32 [batch,10]",
-                  "data": "scikit-learn load_digits (UCI optical digits, CC BY 4.0) and generated pen strokes",
-                  **{key: f"{value:.4f}" for key, value in accuracies.items()}}
+    properties = {
+        "task": "image-classification",
+        "labels": ",".join(map(str, range(10))),
+        "input": "image float32 [batch,1,28,28], 0 paper to 1 ink",
+        "output": "probabilities float32 [batch,10]",
+        "data": "scikit-learn load_digits (UCI optical digits, CC BY 4.0) and generated pen strokes",
+        **{key: f"{value:.4f}" for key, value in accuracies.items()},
+    }
     for key, value in properties.items():
         model.metadata_props.add(key=key, value=value)
     model.graph.input[0].doc_string = "Grey image: 0 is paper, 1 is ink."
@@ -128,9 +145,8 @@ def write_samples(path, net, images, labels):
         probabilities = net(torch.from_numpy(pixels / np.float32(255))).numpy()
     samples = []
     for digit in range(10):
-        index = int(np.flatnonzero((labels.numpy() == digit) & (probabilities[:, digit] >= .9))[0])
-        samples.append({"label": digit, "pixels": pixels[index].ravel().tolist(),
-                        "probabilities": [round(float(p), 6) for p in probabilities[index]]})
+        index = int(np.flatnonzero((labels.numpy() == digit) & (probabilities[:, digit] >= 0.9))[0])
+        samples.append({"label": digit, "pixels": pixels[index].ravel().tolist(), "probabilities": [round(float(p), 6) for p in probabilities[index]]})
     document = {"shape": [1, 28, 28], "range": 255, "samples": samples}
     path.write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
@@ -144,8 +160,7 @@ def main():
 
     fixtures.seed_all(arguments.seed)
     digits = load_digits()
-    split = train_test_split(digits.images.astype(np.float32)[:, None] / 16, digits.target, test_size=.25,
-                             stratify=digits.target, random_state=arguments.seed)
+    split = train_test_split(digits.images.astype(np.float32)[:, None] / 16, digits.target, test_size=0.25, stratify=digits.target, random_state=arguments.seed)
     images, test_images, labels, test_labels = map(torch.from_numpy, split)
     rng = np.random.default_rng(arguments.seed)
     strokes, stroke_labels = map(torch.from_numpy, digit_strokes.draw_many(12000, rng))
@@ -153,17 +168,15 @@ def main():
 
     net = DigitNet()
     train(net, images, labels, strokes, stroke_labels, arguments.epochs, arguments.seed)
-    accuracies = {"test_accuracy": accuracy(net, plain(test_images), test_labels),
-                  "stroke_accuracy": accuracy(net, test_strokes, test_stroke_labels)}
-    model = fixtures.export_torch(net, (plain(test_images[:2]),), ["image"], ["probabilities"],
-                                  {"image": {0: "batch"}, "probabilities": {0: "batch"}})
+    accuracies = {"test_accuracy": accuracy(net, plain(test_images), test_labels), "stroke_accuracy": accuracy(net, test_strokes, test_stroke_labels)}
+    model = fixtures.export_torch(net, (plain(test_images[:2]),), ["image"], ["probabilities"], {"image": {0: "batch"}, "probabilities": {0: "batch"}})
     describe(model, accuracies)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "digits.onnx").write_bytes(model.SerializeToString(deterministic=True))
     write_samples(arguments.out / "digits-samples.json", net, plain(test_images), test_labels)
     size = (arguments.out / "digits.onnx").stat().st_size
     print(f"digits.onnx: {size} bytes, {', '.join(f'{k} {v:.2%}' for k, v in accuracies.items())}")
-    if accuracies["test_accuracy"] < .97 or size > 100_000:
+    if accuracies["test_accuracy"] < 0.97 or size > 100_000:
         raise SystemExit("the classifier misses its mark: 97 % on held-out digits, 100,000 bytes")
 
 

@@ -1,1 +1,2 @@
-By0J<J–B—àVB¼¶Ctÿ²B±ö¡Býæ°BÍ4^BóUCð×B8ÕÊBFXB¡B¸âÝB@‚BVliB
+By0J<®>4BÝ£CB
+:B+3’B·ãAñnkBKBBkªBT¯BY÷"B²ž‘BÀ1’B³·BôÎBé^B
