@@ -31,7 +31,7 @@ enum {
     FEW_CHANNELS = 64,    /* and at least these output channels, */
     CHANNEL_TASKS = 16,   /* which are split for no more tasks than this */
     LEAST_CHANNELS = 16,  /* below, or on smaller images, transforms cost more than they save */
-    LEAST_PIXELS = 10 * 10
+    LEAST_PIXELS = 12 * 12
 };
 
 /* The sizes a task works with. */
