@@ -68,9 +68,13 @@ typedef struct ln_attention {
     /* The core's own: */
     bool wide;  /* computed in double */
     bool plain; /* row by row */
+    bool packs; /* keys and values are packed for the products */
     bool gathers_k, gathers_v;
     size_t scratch_k, scratch_v; /* offsets in op->scratch of gathered rows */
-    ln_heads all_k, all_v;       /* keys and values as attended */
+    size_t scratch_packed;       /* and of packed heads: keys, then values */
+    const char *packed;
+    int64_t width;         /* keys that any entry of the batch has: as many are packed */
+    ln_heads all_k, all_v; /* keys and values as attended */
 } ln_attention;
 
 /* Infer: asks for scratch, after the bytes that the caller has asked for already. */

@@ -1,5 +1,13 @@
-/* Masks of attention, in all the forms that inputs have: see ops/attention_core.h. */
-#include "ops/attention_core.h"
+/* Masks of attention, in all the forms that inputs have, and the keys that a row sees.
+ *
+ * A row sees a range of keys, which causality, windows and lengths give; inside it, masks add to the scores. Masks are kept as strides
+ * over the input's own bytes and read a row at a time.
+ */
+#include <math.h>
+
+#include "ops/attention_rows.h"
+
+/* ---- Masks as inputs ---- */
 
 ln_status ln_attention_add_mask(ln_op *op, int input, int slot) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
@@ -90,4 +98,77 @@ void ln_attention_bind_mask(ln_op *op, int input, int slot) {
         a->ends = value->data;
         a->starts = a->ends + a->batches;
     }
+}
+
+/* ---- Which keys count ---- */
+
+bool ln_attention_has_mask(const ln_attention *a) {
+    return ln_heads_present(&a->masks[0].at) || ln_heads_present(&a->masks[1].at) || a->bounds;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+ln_key_span ln_attention_span_of(const ln_attention *a, int64_t b) {
+    int64_t length = 0;
+    if (a->length_kind == LN_LENGTH_NONE) {
+        return (ln_key_span){a->past, a->keys, a->past};
+    }
+    ln_load_i64(a->lengths->dtype, a->lengths->data, b, 1, &length);
+    if (a->length_kind == LN_LENGTH_VALID) {
+        return (ln_key_span){a->past, clamp(length, 0, a->keys), length - a->queries};
+    }
+    const int64_t past = a->prompt ? 0 : clamp(length + 1 - a->queries, 0, a->keys - a->fresh);
+    return (ln_key_span){past, clamp(length + 1, 0, a->keys), past};
+}
+
+int64_t ln_attention_frontier(const ln_attention *a, const ln_key_span *s, int64_t i) {
+    const int64_t ahead = a->causal ? 0 : a->right;
+    return ahead < 0 ? INT64_MAX : s->origin + i + ahead + 1;
+}
+
+ln_key_range ln_attention_visible(const ln_attention *a, const ln_key_span *s, int64_t i) {
+    const int64_t hi = clamp(ln_attention_frontier(a, s, i), 0, s->keys);
+    const int64_t lo = a->left < 0 ? 0 : clamp(s->origin + i - a->left, 0, hi);
+    return (ln_key_range){lo, hi};
+}
+
+/* Adds one mask to row[j] for the keys j of the range. */
+static void add_mask(const ln_attention *a, const ln_attention_mask *mask, int64_t first, ln_key_range keys,
+                     double *row) {
+    const int64_t end = mask->column && mask->columns < keys.hi ? mask->columns : keys.hi;
+    double tile[LN_TILE];
+    for (int64_t j = keys.lo; j < end; j += LN_TILE) {
+        const int64_t n = end - j < LN_TILE ? end - j : LN_TILE;
+        ln_load_f64(mask->at.dtype, mask->at.data, first + j, n, tile);
+        for (int64_t t = 0; t < n; t++) {
+            row[j + t] += !mask->choice ? tile[t] : tile[t] != 0 ? 0 : (double)a->hidden;
+        }
+    }
+    for (int64_t j = end > keys.lo ? end : keys.lo; j < keys.hi; j++) {
+        row[j] = -INFINITY;
+    }
+}
+
+static bool out_of_bounds(const ln_attention *a, int64_t b, int64_t j) {
+    return a->bounds > 0 && (j >= a->ends[b] || (a->bounds > 1 && j < a->starts[b]));
+}
+
+bool ln_attention_mask_row(const ln_attention *a, int64_t b, int64_t n, int64_t i, ln_key_range keys,
+                           double *row) {
+    for (int64_t j = keys.lo; j < keys.hi; j++) {
+        row[j] = out_of_bounds(a, b, j) ? (double)a->hidden : 0;
+    }
+    for (int m = 0; m < 2; m++) {
+        if (ln_heads_present(&a->masks[m].at)) {
+            add_mask(a, &a->masks[m], ln_heads_place(&a->masks[m].at, b, n, i), keys, row);
+        }
+    }
+    for (int64_t j = keys.lo; j < keys.hi; j++) {
+        if (row[j] > -INFINITY) {
+            return true;
+        }
+    }
+    return false;
 }
