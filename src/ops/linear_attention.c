@@ -2,7 +2,7 @@
  *
  * LinearAttention keeps a state S of dk x dv numbers for each key head, and walks the tokens in order:
  *     S = exp(decay) * S;   S = S + k (x) beta * (v - S^T k)   or   S = S + k (x) v;   o = scale * S^T q
- * for every query head of the group. A task is one key head of one batch entry: the state is in its scratch, in float32, as
+ * for every query head of the group (in com.microsoft several key heads may share one, too). A task is one key head of one batch entry: the state is in its scratch, in float32, as
  * the standard computes it. CausalConvWithState is a depthwise convolution that sees the current and past positions only; a
  * task is a range of (batch, channel) rows. Standard: LinearAttention-27, CausalConvWithState-27.
  */
@@ -24,7 +24,8 @@ typedef struct linear_params {
 
 typedef struct linear_local {
     int64_t batches, tokens, key, value; /* sizes of a head */
-    int64_t decay_width, beta_width;     /* last axes */
+    int64_t heads_out;
+    int64_t decay_width, beta_width; /* last axes */
     float scale;
 } linear_local;
 
@@ -104,7 +105,8 @@ static ln_status infer_linear(ln_op *op) {
     const ln_shape state = {4, {l->batches, params->kv_heads, l->key, l->value}};
     LN_OP_CHECK(op, !past || ln_shape_equal(&past->shape, &state), INVALID_SHAPE,
                 "past_state does not fit the other inputs");
-    const ln_shape y = {3, {l->batches, l->tokens, params->heads * l->value}};
+    l->heads_out = params->heads > params->kv_heads ? params->heads : params->kv_heads;
+    const ln_shape y = {3, {l->batches, l->tokens, l->heads_out * l->value}};
     size_t floats = 0;
     LN_OP_CHECK(op, ln_mul_size((size_t)l->key + 2, (size_t)l->value + 2, &floats) && floats < SIZE_MAX / 16,
                 LIMIT_EXCEEDED, "a state of %lld by %lld is too large", (long long)l->key,
@@ -159,7 +161,8 @@ static void linear_task(ln_op *op, int64_t index, void *scratch) {
     const linear_local *l = LN_LOCAL(op, linear_local);
     const int64_t b = index / params->kv_heads;
     const int64_t head = index % params->kv_heads;
-    const int64_t group = params->heads / params->kv_heads;
+    const int64_t group = l->heads_out / params->kv_heads;
+    const int64_t sharing = l->heads_out / params->heads; /* key heads that read one query head */
     const int64_t numbers = l->key * l->value;
     float *state = scratch;
     float *k = state + numbers;
@@ -184,9 +187,9 @@ static void linear_task(ln_op *op, int64_t index, void *scratch) {
             ln_axpy_f32(state + i * l->value, v, (size_t)l->value, k[i]);
         }
         for (int64_t n = head * group; ln_out(op, 0) && n < (head + 1) * group; n++) {
-            load_part(op, QUERY, row, l->key * params->heads, n * l->key, l->key, q);
+            load_part(op, QUERY, row, l->key * params->heads, n / sharing * l->key, l->key, q);
             read_state(state, q, l->key, l->value, l->scale, read);
-            ln_store_f32(ln_out(op, 0)->dtype, ln_out(op, 0)->data, (row * params->heads + n) * l->value,
+            ln_store_f32(ln_out(op, 0)->dtype, ln_out(op, 0)->data, (row * l->heads_out + n) * l->value,
                          l->value, read);
         }
     }
@@ -207,10 +210,13 @@ enum { INPUT, WEIGHT, BIAS, STATE };
 
 typedef struct causal_params {
     bool silu;
+    bool channels_last;
+    int64_t dilation;
 } causal_params;
 
 typedef struct causal_local {
     int64_t rows, channels, length, taps;
+    int64_t past; /* positions of the state */
 } causal_local;
 
 static ln_status build_causal(ln_build *build) {
@@ -218,43 +224,88 @@ static ln_status build_causal(ln_build *build) {
     causal_params *params = ln_build_params(build, sizeof *params);
     if (params) {
         params->silu = ln_attr_choice(build, "activation", names, 0) > 0;
+        params->channels_last = ln_attr_bool(build, "channels_last", false);
+        params->dilation = ln_attr_int(build, "dilation", 1);
+        if (params->dilation < 1 || params->dilation > INT32_MAX) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "dilation is %lld, expected at least 1",
+                                 (long long)params->dilation);
+        }
+        if (ln_attr_int(build, "ndim", 1) != 1 || ln_attr_int(build, "state_window", 0) != 0 ||
+            ln_attr_int(build, "state_length", 0) != 0 || ln_attr_int(build, "input_channels", 0) != 0) {
+            return ln_build_fail(build, LN_UNSUPPORTED,
+                                 "only one dimension, without a window of states, is supported");
+        }
     }
     return ln_build_status(build);
 }
 
 static ln_status infer_causal(ln_op *op) {
+    const causal_params *params = op->params;
     causal_local *c = LN_LOCAL(op, causal_local);
     const ln_shape *x = &ln_in(op, INPUT)->shape;
     const ln_shape *w = &ln_in(op, WEIGHT)->shape;
+    const int along = params->channels_last ? 1 : 2; /* the axis of positions */
     char text[2][LN_SHAPE_TEXT_BYTES];
+    LN_OP_CHECK(op, params->channels_last ? x->rank >= 3 : x->rank == 3, INVALID_SHAPE,
+                "an input of shape %s has no rows", ln_shape_text(x, text[0]));
+    c->channels = params->channels_last ? ln_shape_product(x, 2, x->rank) : x->dims[1];
     LN_OP_CHECK(op,
-                x->rank == 3 && w->rank == 3 && w->dims[0] == x->dims[1] && w->dims[1] == 1 && w->dims[2] > 0,
+                w->rank == 3 && w->dims[0] == c->channels && w->dims[1] == 1 && w->dims[2] > 0 &&
+                    w->dims[2] < INT32_MAX,
                 INVALID_SHAPE, "weights of shape %s do not fit an input of shape %s",
                 ln_shape_text(w, text[0]), ln_shape_text(x, text[1]));
-    *c = (causal_local){x->dims[0] * x->dims[1], x->dims[1], x->dims[2], w->dims[2]};
-    const ln_shape state = {3, {x->dims[0], x->dims[1], c->taps - 1}};
+    c->rows = x->dims[0] * c->channels;
+    c->length = x->dims[along];
+    c->taps = w->dims[2];
+    c->past = (c->taps - 1) * params->dilation;
+    ln_shape state = *x;
+    state.dims[along] = c->past;
     LN_OP_CHECK(op, !ln_in(op, BIAS) || ln_value_count(ln_in(op, BIAS)) == c->channels, INVALID_SHAPE,
                 "the bias must have %lld elements", (long long)c->channels);
     LN_OP_CHECK(op, !ln_in(op, STATE) || ln_shape_equal(&ln_in(op, STATE)->shape, &state), INVALID_SHAPE,
                 "past_state must have the shape %s", ln_shape_text(&state, text[0]));
-    LN_OP_CHECK(op, c->length < (int64_t)(SIZE_MAX / 64) && c->taps < (int64_t)(SIZE_MAX / 64),
+    LN_OP_CHECK(op, c->length < (int64_t)(SIZE_MAX / 64) && c->past < (int64_t)(SIZE_MAX / 64),
                 LIMIT_EXCEEDED, "rows of %lld are too long", (long long)c->length);
-    op->task_scratch_bytes = (size_t)(2 * (c->length + c->taps)) * sizeof(float);
+    op->task_scratch_bytes = (size_t)(2 * c->length + c->past + c->taps) * sizeof(float);
     LN_TRY(ln_infer_same(op));
     return ln_op_shape(op, 1, ln_in(op, INPUT)->dtype, &state);
+}
+
+/* Positions of one channel of one batch entry: next to each other, or a row of channels apart. */
+static void load_positions(const ln_op *op, int input, int64_t row, int64_t n, float *out) {
+    const causal_params *params = op->params;
+    const int64_t channels = LN_LOCAL(op, causal_local)->channels;
+    for (int64_t i = 0; params->channels_last && i < n; i++) {
+        load_part(op, input, row / channels * n + i, channels, row % channels, 1, out + i);
+    }
+    if (!params->channels_last) {
+        load_part(op, input, row, n, 0, n, out);
+    }
+}
+
+static void store_positions(const ln_op *op, int output, int64_t row, int64_t n, const float *in) {
+    const causal_params *params = op->params;
+    const int64_t channels = LN_LOCAL(op, causal_local)->channels;
+    ln_value *value = ln_out(op, output);
+    for (int64_t i = 0; value && params->channels_last && i < n; i++) {
+        ln_store_f32(value->dtype, value->data, (row / channels * n + i) * channels + row % channels, 1,
+                     in + i);
+    }
+    if (value && !params->channels_last) {
+        ln_store_f32(value->dtype, value->data, row * n, n, in);
+    }
 }
 
 static void causal_row(const ln_op *op, int64_t row, float *line, float *weights, float *out) {
     const causal_params *params = op->params;
     const causal_local *c = LN_LOCAL(op, causal_local);
     const int64_t channel = row % c->channels;
-    const int64_t past = c->taps - 1;
     float bias = 0;
-    memset(line, 0, (size_t)past * sizeof *line);
+    memset(line, 0, (size_t)c->past * sizeof *line);
     if (ln_in(op, STATE)) {
-        load_part(op, STATE, row, past, 0, past, line);
+        load_positions(op, STATE, row, c->past, line);
     }
-    load_part(op, INPUT, row, c->length, 0, c->length, line + past);
+    load_positions(op, INPUT, row, c->length, line + c->past);
     load_part(op, WEIGHT, channel, c->taps, 0, c->taps, weights);
     if (ln_in(op, BIAS)) {
         load_part(op, BIAS, channel, 1, 0, 1, &bias);
@@ -263,24 +314,20 @@ static void causal_row(const ln_op *op, int64_t row, float *line, float *weights
         out[i] = bias;
     }
     for (int64_t t = 0; t < c->taps; t++) {
-        ln_axpy_f32(out, line + t, (size_t)c->length, weights[t]);
+        ln_axpy_f32(out, line + t * params->dilation, (size_t)c->length, weights[t]);
     }
     if (params->silu) {
         ln_unary_f32[LN_UNARY_SILU](out, out, (size_t)c->length, 0, 0);
     }
-    if (ln_out(op, 0)) {
-        ln_store_f32(ln_out(op, 0)->dtype, ln_out(op, 0)->data, row * c->length, c->length, out);
-    }
-    if (ln_out(op, 1)) {
-        ln_store_f32(ln_out(op, 1)->dtype, ln_out(op, 1)->data, row * past, past, line + c->length);
-    }
+    store_positions(op, 0, row, c->length, out);
+    store_positions(op, 1, row, c->past, line + c->length);
 }
 
 static void causal_task(ln_op *op, int64_t index, void *scratch) {
     const causal_local *c = LN_LOCAL(op, causal_local);
     int64_t begin, end;
     float *line = scratch;
-    float *out = line + c->length + c->taps - 1;
+    float *out = line + c->length + c->past;
     ln_unit_range(c->rows, ln_unit_tasks(c->rows, c->length * c->taps, CONV_GRAIN), index, &begin, &end);
     for (int64_t row = begin; row < end; row++) {
         causal_row(op, row, line, out + c->length, out);
@@ -295,30 +342,27 @@ static ln_status run_causal(ln_op *op) {
 /* ---- Rows ---- */
 
 #define HALVES (LN_BIT(LN_FLOAT) | LN_T_HALF)
+#define LINEAR(domain, since)                                                                                \
+    {                                                                                                        \
+        "LinearAttention",                                                                                   \
+        domain,                                                                                              \
+        since,                                                                                               \
+        LN_OPEN,                                                                                             \
+        "AAAB?A?A?>AB",                                                                                      \
+        {HALVES, HALVES},                                                                                    \
+        build_linear,                                                                                        \
+        infer_linear,                                                                                        \
+        run_linear,                                                                                          \
+        NULL,                                                                                                \
+        0,                                                                                                   \
+        NULL}
+#define CAUSAL(domain, since)                                                                                \
+    {"CausalConvWithState", domain,       since,      LN_OPEN, "AAA?A?>AA", {HALVES},                        \
+     build_causal,          infer_causal, run_causal, NULL,    0,           NULL}
 static const ln_op_row rows[] = {
-    {"LinearAttention",
-     "",
-     27,
-     LN_OPEN,
-     "AAAB?A?A?>AB",
-     {HALVES, HALVES},
-     build_linear,
-     infer_linear,
-     run_linear,
-     NULL,
-     0,
-     NULL},
-    {"CausalConvWithState",
-     "",
-     27,
-     LN_OPEN,
-     "AAA?A?>AA",
-     {HALVES},
-     build_causal,
-     infer_causal,
-     run_causal,
-     NULL,
-     0,
-     NULL},
+    LINEAR("", 27),
+    LINEAR("com.microsoft", 1),
+    CAUSAL("", 27),
+    CAUSAL("com.microsoft", 1),
 };
 LN_FAMILY_TABLE(linear_attention, rows);
