@@ -134,21 +134,29 @@ static bool in_set(const ln_regex *regex, const ln_regex_set *wanted, uint32_t c
     return inside != wanted->negated;
 }
 
-bool ln_regex_full_match(const ln_regex *regex, ln_string text, void *scratch) {
+/* The end of the longest match that starts at `start`, or -1. */
+static int64_t longest_match(const ln_regex *regex, ln_string text, size_t start, uint32_t before,
+                             void *scratch) {
     int *memory = scratch;
     const int n = regex->length + 1;
     states now = {0, memory, memory + n};
     states next = {0, memory + 2 * n, memory + 3 * n};
     int *stack = memory + 4 * n;
     memset(memory, 0, (size_t)n * 4 * sizeof(int));
-    const char *at = text.data;
     const char *end = text.data + text.length;
-    position here = {.begin = true, .end = at == end};
-    const char *ahead = at;
+    const char *ahead = text.data + start;
+    position here = {.begin = start == 0, .end = ahead == end, .before = before};
+    size_t place = start; /* of `here` */
+    int64_t match = -1;
     here.after = here.end ? 0 : ln_utf8_next(&ahead, end);
     add_state(regex, &now, stack, 0, &here);
-    while (!here.end && now.count > 0) {
+    for (;;) {
+        match = contains(&now, regex->length - 1) ? (int64_t)place : match;
+        if (here.end || now.count == 0) {
+            return match;
+        }
         const uint32_t c = here.after;
+        place = (size_t)(ahead - text.data);
         here = (position){.before = c, .end = ahead == end};
         here.after = here.end ? 0 : ln_utf8_next(&ahead, end);
         next.count = 0;
@@ -162,5 +170,26 @@ bool ln_regex_full_match(const ln_regex *regex, ln_string text, void *scratch) {
         now = next;
         next = held;
     }
-    return here.end && contains(&now, regex->length - 1);
+}
+
+bool ln_regex_full_match(const ln_regex *regex, ln_string text, void *scratch) {
+    return longest_match(regex, text, 0, 0, scratch) == (int64_t)text.length;
+}
+
+bool ln_regex_search(const ln_regex *regex, ln_string text, size_t *begin, size_t *end, void *scratch) {
+    uint32_t before = 0;
+    for (size_t at = *begin;;) {
+        const int64_t match = longest_match(regex, text, at, before, scratch);
+        if (match >= 0) {
+            *begin = at;
+            *end = (size_t)match;
+            return true;
+        }
+        if (at >= text.length) {
+            return false;
+        }
+        const char *next = text.data + at;
+        before = ln_utf8_next(&next, text.data + text.length);
+        at = (size_t)(next - text.data);
+    }
 }

@@ -21,6 +21,9 @@ size_t ln_regex_scratch_bytes(const ln_regex *regex);
 /* Does the whole text match? */
 bool ln_regex_full_match(const ln_regex *regex, ln_string text, void *scratch);
 
+/* The first match at or after *begin, and of those that start there the longest: *begin and *end become its place. */
+bool ln_regex_search(const ln_regex *regex, ln_string text, size_t *begin, size_t *end, void *scratch);
+
 /* The character at *at, which moves on; bytes that are not UTF-8 count as U+FFFD, one by one. */
 uint32_t ln_utf8_next(const char **at, const char *end);
 /* Writes a character as UTF-8 (at most 4 bytes); returns how many. */

@@ -184,6 +184,21 @@ static ln_status infer_unsqueeze(ln_op *op) {
     return ln_op_shape(op, 0, input->dtype, &shape);
 }
 
+/* com.microsoft's ExpandDims: the new axis is one number. */
+static ln_status infer_expand_dims(ln_op *op) {
+    const ln_value *input = ln_in(op, 0);
+    int64_t wanted = 0;
+    int axis;
+    LN_TRY(ln_op_int(op, 1, &wanted));
+    LN_OP_CHECK(op, input->shape.rank < LN_MAX_RANK, LIMIT_EXCEEDED, "the result would have too many axes");
+    LN_TRY(ln_op_axis(op, wanted, input->shape.rank + 1, &axis));
+    ln_shape shape = {.rank = input->shape.rank + 1};
+    for (int i = 0, next = 0; i < shape.rank; i++) {
+        shape.dims[i] = i == axis ? 1 : input->shape.dims[next++];
+    }
+    return ln_op_shape(op, 0, input->dtype, &shape);
+}
+
 /* Identity ---------------------------------------------------------------------------------------------- */
 
 static ln_status infer_identity(ln_op *op) {
@@ -348,6 +363,18 @@ static const ln_op_row rows[] = {
     UNSQUEEZE(23, 23, "Al>A", LN_T_ALL_IR11),
     UNSQUEEZE(24, 24, "Al>A", LN_T_ALL_IR12),
     UNSQUEEZE(25, LN_OPEN, "Al>A", LN_T_ALL_IR13),
+    {"ExpandDims",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "Ai>A",
+     {LN_T_ALL_BF},
+     ln_build_nothing,
+     infer_expand_dims,
+     ln_run_copy,
+     NULL,
+     LN_OP_ALIAS,
+     NULL},
     IDENTITY(1, 12, "A>A", LN_T_ALL),
     IDENTITY(13, 13, "A>A", LN_T_ALL_BF),
     IDENTITY(14, 15, ".>.", LN_T_ALL_BF),
