@@ -9,8 +9,9 @@ import { check, LinnetError } from './errors.js';
 import { loadModule, makeImports, needsMemory } from './module.js';
 import { decodeUtf8, encodeUtf8 } from './text.js';
 
-/** Limits of the memory that threads share; the module declares no more and no less than these. */
-const SHARED_MEMORY = { initial: 64, maximum: 65536, shared: true };
+/** Pages that the memory of threads begins with, and most that it may have: an engine that refuses one gets the next. */
+const SHARED_PAGES = 64;
+const SHARED_MAXIMUM_PAGES = [65536, 32768, 16384];
 const THREAD_STACK_BYTES = 256 * 1024;
 const SCRATCH_BYTES = 1024;
 
@@ -302,12 +303,17 @@ async function findModule(platform, options) {
   return { module: await loadModule(location, platform), choice };
 }
 
+/** Memory that threads share. Some engines, iOS' among them, reserve the whole maximum, and have less than that to give. */
 function allocateShared() {
-  try {
-    return new WebAssembly.Memory(SHARED_MEMORY);
-  } catch (error) {
-    throw new LinnetError('OUT_OF_MEMORY', 'the engine grants no shared memory: use one thread', { cause: error });
+  let cause;
+  for (const maximum of SHARED_MAXIMUM_PAGES) {
+    try {
+      return new WebAssembly.Memory({ initial: SHARED_PAGES, maximum, shared: true });
+    } catch (error) {
+      cause = error;
+    }
   }
+  throw new LinnetError('OUT_OF_MEMORY', 'the engine grants no shared memory: use one thread', { cause });
 }
 
 /**

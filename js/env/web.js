@@ -1,4 +1,5 @@
-// Pages, workers, service workers and extensions: whatever has fetch and Worker.
+// Pages, workers, service workers, extensions and worklets. An AudioWorklet has neither fetch nor a clock nor timers:
+// there, the model and the wasm are handed in as bytes, and nothing here may fail for want of the rest.
 
 import { artifactUrl } from './artifact-urls.js';
 import { openUrl } from './fetch.js';
@@ -18,12 +19,13 @@ export const platform = {
   artifactUrl,
   open: openUrl,
   sibling: () => undefined,
-  now: () => performance.now(),
-  cores: () => navigator.hardwareConcurrency || 1,
+  now: () => (globalThis.performance ?? Date).now(),
+  cores: () => globalThis.navigator?.hardwareConcurrency || 1,
 
   pause() {
     const { scheduler } = /** @type {any} */ (globalThis);
     if (scheduler?.yield) return scheduler.yield();
+    if (typeof MessageChannel === 'undefined') return Promise.resolve();
     // Timers are clamped to 4 ms, messages are not.
     channel ??= new MessageChannel();
     const { port1, port2 } = channel;

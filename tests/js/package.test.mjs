@@ -5,7 +5,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { root } from '../support/models.mjs';
+import vm from 'node:vm';
+import { addModel, root } from '../support/models.mjs';
 import { newerNode } from '../../tools/lib/paths.mjs';
 
 const sources = ['js', 'js/env', 'web'].flatMap((folder) => readdirSync(join(root, folder)).filter((name) => name.endsWith('.js')).map((name) => `${folder}/${name}`));
@@ -45,6 +46,19 @@ describe('bundled by esbuild', { skip: !existsSync(esbuild) && 'esbuild is not i
     for (const name of ['simd', 'relaxed', 'simd.threads', 'relaxed.threads']) assert.ok(text.includes(`linnet.${name}.wasm`));
     assert.ok(!/['"]node:/.test(text));
   });
+  test('in a realm with ECMAScript and WebAssembly alone, as an AudioWorklet nearly is', async () => {
+    const wasm = process.env.LINNET_WASM ?? join(root, 'dist', 'linnet.simd.wasm');
+    const bundled = await bundle(['browser'], 'browser');
+    const names = /export\{([^}]*)\};?\s*$/.exec(bundled)[1].split(',').map((each) => each.split(' as '));
+    const script = `${bundled.replace(/export\{[^}]*\};?\s*$/, '')}; ({ ${names.map(([own, name = own]) => `${name}: ${own}`)} })`.replaceAll('import.meta.url', '"file:///"');
+    const { InferenceSession, Tensor } = vm.runInNewContext(script);
+    const session = await InferenceSession.create(addModel, { wasm: readFileSync(wasm), artifact: 'simd' });
+    const x = new Tensor('float32', [1, 2], [2]);
+    assert.deepEqual([...session.runSync({ a: x, b: x }).c.data], [2, 4]);
+    assert.deepEqual([...(await session.run({ a: x, b: x })).c.data], [2, 4]);
+    await session.release();
+  });
+
   test('for an edge function: no import.meta', async () => assert.ok(!/import\.meta|['"]node:/.test(await bundle(['workerd'], 'neutral'))));
 });
 
