@@ -3,12 +3,13 @@
  * panels of the pixels at hand are ever spread out, never the whole im2col matrix.
  *
  * A task makes a block of output pixels for some output channels: either whole rows of the output plane, or
- * a run within one row when rows are long. For each pass over the depth (some channels times all taps) it 1.
- * copies the part of the input that these pixels touch, with its padding, into scratch. For a stride s along
- * the row, columns are sorted into s phases, which makes the columns that one tap meets contiguous again. An
- * input that needs neither padding nor sorting is used where it lies; 2. packs panels [depth][8 pixels] from
- * the copy: plain vector loads at a table of tap offsets, except where the pixels of half a panel fall in
- * different rows; 3. runs the tiles, which add to the sums of the pass before.
+ * a run within one row when rows are long. For each pass over the depth (some channels times all taps) it
+ *
+ * - copies the part of the input that these pixels touch, with its padding, into scratch
+ *   (conv_window_f32.h);
+ * - packs panels [depth][8 pixels] from the copy: plain vector loads at a table of tap offsets, except where
+ *   the pixels of half a panel fall in different rows;
+ * - runs the tiles, which add to the sums of the pass before.
  *
  * The packed weights are [group][tile][depth][rows of the tile].
  */
@@ -16,10 +17,9 @@
 #include "tile_f32.h"
 
 enum {
-    DEPTH_STEP = 640,         /* depth of one pass, in products; at least the taps of one channel */
-    BLOCK_BYTES = 256 * 1024, /* panels of one pass */
-    MIN_TASK_PRODUCTS =
-        384 * 1024, /* below this, about 15 microseconds, splitting costs more than it gives */
+    DEPTH_STEP = 640,               /* depth of one pass, in products; at least the taps of one channel */
+    BLOCK_BYTES = 256 * 1024,       /* panels of one pass */
+    MIN_TASK_PRODUCTS = 384 * 1024, /* below this, about 15 microseconds, splitting costs too much */
     MAX_TASKS = 64,
     MAX_PIXELS = 2048, /* of one task */
     FEW_PIXELS = 64,   /* a task keeps at least these while there is another way to split */
@@ -27,10 +27,6 @@ enum {
     LEAST_ROWS = 64,   /* into no fewer, since each task packs its panels */
     DIRECT_SIZE = 32   /* with so few channels in or out, pointwise panels are read in place */
 };
-
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
-}
 
 static size_t group_depth(const ln_conv_f32_plan *plan) {
     return plan->shape.in_channels / plan->shape.groups * plan->outer_taps;
@@ -225,7 +221,7 @@ static void run_group(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args
     pass.tile_begin = tile_begin;
     pass.tile_end = tile_end;
     do {
-        pass.depth = at_most(depth - pass.depth_begin, plan->depth_step);
+        pass.depth = ln_min_size(depth - pass.depth_begin, plan->depth_step);
         out.accumulate = pass.depth_begin > 0;
         out.finish = pass.depth_begin + pass.depth == depth;
         run_pass(plan, &out, region, &pass, scratch);
@@ -241,18 +237,18 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     const size_t height = s->out[ln_conv_axis(plan, 0)], width = s->out[ln_conv_axis(plan, 1)];
     ln_conv_region region;
     region.col = index % plan->col_tasks * plan->col_step;
-    region.cols = at_most(plan->col_step, width - region.col);
+    region.cols = ln_min_size(plan->col_step, width - region.col);
     index /= plan->col_tasks;
     region.row = index % plan->row_tasks * plan->row_step;
-    region.rows = at_most(plan->row_step, height - region.row);
+    region.rows = ln_min_size(plan->row_step, height - region.row);
     index /= plan->row_tasks;
     region.position = index % plan->outer_out;
     index /= plan->outer_out;
     const size_t tile_begin = index % plan->tile_tasks * plan->tile_step;
-    const size_t tile_end = at_most(tile_begin + plan->tile_step, ln_tile_f32_count(group_rows(s)));
+    const size_t tile_end = ln_min_size(tile_begin + plan->tile_step, ln_tile_f32_count(group_rows(s)));
     index /= plan->tile_tasks;
     const size_t group_begin = index % plan->group_tasks * plan->group_step;
-    const size_t group_end = at_most(group_begin + plan->group_step, s->groups);
+    const size_t group_end = ln_min_size(group_begin + plan->group_step, s->groups);
     float *const floats = memory;
     conv_scratch scratch = {.offsets = memory, .copy = floats + offsets_elems(plan)};
     scratch.panels = scratch.copy + ln_divide_up(copy_elems(plan), 4) * 4;
@@ -280,7 +276,7 @@ static void choose_pixels(ln_conv_f32_plan *plan, size_t limit) {
     const size_t width = plan->shape.out[ln_conv_axis(plan, 1)],
                  height = plan->shape.out[ln_conv_axis(plan, 0)];
     if (width <= limit || width <= LN_TILE_COLS) {
-        const size_t rows = at_most(height, limit < width ? 1 : limit / width);
+        const size_t rows = ln_min_size(height, limit < width ? 1 : limit / width);
         plan->col_step = width;
         plan->row_step = ln_divide_up(height, ln_divide_up(height, rows));
     } else {
@@ -303,16 +299,16 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
         choose_pixels(plan, pixels);
         count_tasks(plan);
         const double products = (double)plan->row_step * (double)plan->col_step * (double)depth *
-                                (double)at_most(plan->tile_step * LN_TILE_ROWS, group_rows(&plan->shape));
+                                (double)ln_min_size(plan->tile_step * LN_TILE_ROWS, group_rows(&plan->shape));
         if (products < 2.0 * (double)MIN_TASK_PRODUCTS || plan->task_count >= MAX_TASKS) {
             const double room = (double)MIN_TASK_PRODUCTS / (products + 1.0);
             plan->group_step =
-                room < 2.0 ? 1 : at_most((size_t)at_most((size_t)room, 1024), plan->shape.groups);
+                room < 2.0 ? 1 : ln_min_size((size_t)ln_min_size((size_t)room, 1024), plan->shape.groups);
             count_tasks(plan);
             return;
         }
         if (pixels >= 2 * FEW_PIXELS && plan->row_step * plan->col_step > FEW_PIXELS) {
-            pixels = at_most(pixels, plan->plane_out) / 2;
+            pixels = ln_min_size(pixels, plan->plane_out) / 2;
         } else if (plan->tile_step * LN_TILE_ROWS >= 2 * LEAST_ROWS && plan->task_count < TILE_TASKS) {
             plan->tile_step = ln_divide_up(plan->tile_step, 2);
         } else {
@@ -325,10 +321,10 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
 static void make_plan(ln_conv_f32_plan *plan) {
     const size_t depth = group_depth(plan);
     const size_t channels = DEPTH_STEP / plan->taps;
-    plan->depth_step = at_most(depth, channels < 1 ? 1 : channels);
+    plan->depth_step = ln_min_size(depth, channels < 1 ? 1 : channels);
     const size_t k = plan->depth_step * plan->taps;
     const size_t fitting = BLOCK_BYTES / sizeof(float) / (k + 1) / LN_TILE_COLS * LN_TILE_COLS;
-    split(plan, at_most(fitting < LN_TILE_COLS ? LN_TILE_COLS : fitting, MAX_PIXELS));
+    split(plan, ln_min_size(fitting < LN_TILE_COLS ? LN_TILE_COLS : fitting, MAX_PIXELS));
     const size_t panels = ln_divide_up(plan->row_step * plan->col_step, LN_TILE_COLS);
     size_t elems = ln_saturating_mul(ln_saturating_mul(panels, LN_TILE_COLS), k);
     elems = ln_saturating_add(elems, ln_saturating_add(copy_elems(plan), offsets_elems(plan) + 4));

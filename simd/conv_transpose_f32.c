@@ -21,10 +21,6 @@ enum {
     MAX_TASKS = 16 /* each packs its pixels anew */
 };
 
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
-}
-
 static size_t group_outputs(const ln_conv_shape *shape) {
     return shape->out_channels / shape->groups;
 }
@@ -39,7 +35,7 @@ static size_t all_taps(const ln_conv_shape *shape) {
 
 /* Output channels of one channel block. */
 static size_t block_channels(const ln_conv_shape *shape) {
-    return at_most(group_outputs(shape), ln_divide_up(BLOCK_ROWS, all_taps(shape)));
+    return ln_min_size(group_outputs(shape), ln_divide_up(BLOCK_ROWS, all_taps(shape)));
 }
 
 static size_t packed_bytes(const ln_conv_shape *shape) {
@@ -52,7 +48,7 @@ static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
     const size_t taps = all_taps(shape), step = block_channels(shape);
     for (size_t group = 0; group < shape->groups; group++) {
         for (size_t channel = 0; channel < outputs; channel += step) {
-            const size_t m = at_most(step, outputs - channel) * taps;
+            const size_t m = ln_min_size(step, outputs - channel) * taps;
             const float *block = w + (group * depth * outputs + channel) * taps;
             for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
                 const size_t row = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - row;
@@ -67,10 +63,10 @@ static void make_plan(ln_conv_f32_plan *plan) {
     const ln_conv_shape *s = &plan->shape;
     const size_t depth = s->in_channels / s->groups, taps = all_taps(s);
     const size_t height = s->in[ln_conv_axis(plan, 0)], width = s->in[ln_conv_axis(plan, 1)];
-    const size_t fitting = at_most(PANEL_BYTES / sizeof(float) / (depth + 1), MAX_PIXELS);
+    const size_t fitting = ln_min_size(PANEL_BYTES / sizeof(float) / (depth + 1), MAX_PIXELS);
     const size_t pixels = fitting < LN_TILE_COLS ? LN_TILE_COLS : fitting / LN_TILE_COLS * LN_TILE_COLS;
-    plan->col_step = at_most(width, pixels);
-    plan->row_step = at_most(height, pixels / (plan->col_step + (plan->col_step == 0)));
+    plan->col_step = ln_min_size(width, pixels);
+    plan->row_step = ln_min_size(height, pixels / (plan->col_step + (plan->col_step == 0)));
     if (plan->row_step == 0 || plan->col_step < width) {
         plan->row_step = 1;
     }
@@ -83,7 +79,7 @@ static void make_plan(ln_conv_f32_plan *plan) {
     while (step < blocks && (double)step * products < (double)MIN_TASK_PRODUCTS) {
         step *= 2;
     }
-    plan->tile_step = at_most(step, blocks);
+    plan->tile_step = ln_min_size(step, blocks);
     plan->tile_tasks = ln_divide_up(blocks, plan->tile_step);
     plan->task_count = ln_saturating_mul(others, plan->tile_tasks);
     const size_t columns = ln_divide_up(plan->row_step * plan->col_step, LN_TILE_COLS) * LN_TILE_COLS;
@@ -213,7 +209,7 @@ static void run_block(const ln_conv_f32_plan *plan, const transpose_job *job, co
     const float *x = job->x + block->position * plan->plane_in + block->row * width + block->col;
     for (size_t p = 0; p < pixels; p += LN_TILE_COLS) {
         ln_tile_f32_pack_b(job->panels + p * job->depth, x + p, job->in_pixels, 1, job->depth,
-                           at_most(LN_TILE_COLS, pixels - p));
+                           ln_min_size(LN_TILE_COLS, pixels - p));
     }
     const ln_tile_f32_panels panels = {job->panels, LN_TILE_COLS, job->depth * LN_TILE_COLS};
     const ln_tile_f32_out out = {.c = job->products, .c_stride = pixels};
@@ -222,7 +218,7 @@ static void run_block(const ln_conv_f32_plan *plan, const transpose_job *job, co
     const bool pairs = plan->shape.stride[x_axis] == 2 && plan->shape.dilation[x_axis] == 1;
     const float *weights = job->weights;
     for (size_t channel = 0; channel < job->channels; channel += step) {
-        const size_t m = at_most(step, job->channels - channel) * taps;
+        const size_t m = ln_min_size(step, job->channels - channel) * taps;
         for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
             const size_t row = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - row;
             ln_tile_f32_run(&out, rows, job->depth, weights, 0, panels, row, 0, pixels);
@@ -267,7 +263,8 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     const size_t outputs = group_outputs(s), step = plan->tile_step * block_channels(s);
     const size_t channel = index % plan->tile_tasks * step;
     const size_t group = index / plan->tile_tasks % s->groups, batch = index / plan->tile_tasks / s->groups;
-    transpose_job job = {.depth = s->in_channels / s->groups, .channels = at_most(step, outputs - channel)};
+    transpose_job job = {.depth = s->in_channels / s->groups,
+                         .channels = ln_min_size(step, outputs - channel)};
     job.in_pixels = plan->outer_in * plan->plane_in;
     job.out_pixels = plan->outer_out * plan->plane_out;
     job.x = args->x + (batch * s->in_channels + group * job.depth) * job.in_pixels;
@@ -285,8 +282,8 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     for (size_t position = 0; position < plan->outer_in; position++) {
         for (size_t row = 0; row < height; row += plan->row_step) {
             for (size_t col = 0; col < width; col += plan->col_step) {
-                const pixel_block block = {position, row, at_most(plan->row_step, height - row), col,
-                                           at_most(plan->col_step, width - col)};
+                const pixel_block block = {position, row, ln_min_size(plan->row_step, height - row), col,
+                                           ln_min_size(plan->col_step, width - col)};
                 run_block(plan, &job, &block);
             }
         }

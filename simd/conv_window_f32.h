@@ -2,8 +2,11 @@
  * The input as convolutions read it: for a region of output pixels, the window of the input they touch,
  * copied with its padding into scratch, or used where it lies when it needs neither padding nor sorting.
  *
- *   one row of a window, stride 2 along the row: columns are sorted into two phases | 0 2 4 6 8 | 1 3 5 7 9
- *   | so that the columns one tap meets for neighbouring pixels are neighbours too.
+ * With a stride along the row, columns are sorted into as many phases, so that the columns one tap meets for
+ * neighbouring pixels are neighbours too. At stride 2:
+ *
+ *     a row of the input   0 1 2 3 4 5 6 7 8 9
+ *     a row of the copy    0 2 4 6 8 | 1 3 5 7 9
  *
  * Only the convolution kernels include this.
  */

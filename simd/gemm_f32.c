@@ -7,8 +7,8 @@
  * would cost as much as the product, it is read where it lies: rows of B directly, columns of B by the dot
  * products of gemv_f32.c.
  *
- * A is read through row pointers in the relaxed build and packed tile by tile in the other, where that is 8
- * percent faster; both pack it when its rows are not contiguous.
+ * A is read where it lies, a few rows side by side; only when its rows are not contiguous is it packed, tile
+ * by tile.
  *
  * The loops of a task are k blocks, then tiles of A, then panels of B, so that a block of B stays in the L2
  * cache while a tile of A stays in L1. Sums are independent of all these sizes.

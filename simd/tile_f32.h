@@ -12,7 +12,8 @@
  * chains.
  *
  * Each sum runs over k in ascending order, also across calls that continue it (`accumulate`): blocking over
- * k and the width of a call change no bit.
+ * k and the width of a call change no bit. A sum starts from its bias where alpha and beta are 1, except in
+ * a panel of fewer than eight columns.
  */
 #ifndef LN_TILE_F32_H
 #define LN_TILE_F32_H
@@ -76,6 +77,10 @@ void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t
 /* Packs up to eight columns of B into [k][8]; columns that are missing become 0. */
 void ln_tile_f32_pack_b(float *packed, const float *b, size_t row_stride, size_t col_stride, size_t k,
                         size_t columns);
+
+static inline size_t ln_min_size(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 /* a * b, or SIZE_MAX when either is SIZE_MAX or the product does not fit. The sum likewise. */
 static inline size_t ln_saturating_mul(size_t a, size_t b) {

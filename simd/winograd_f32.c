@@ -45,17 +45,13 @@ typedef struct winograd_job {
 
 static const volatile float four = 4.0f, five = 5.0f, two = 2.0f, eight = 8.0f;
 
-static size_t at_most(size_t value, size_t limit) {
-    return value < limit ? value : limit;
-}
-
 static size_t odd_lines(size_t elems) {
     return (ln_divide_up(elems, 16) | 1) * 16;
 }
 
 static winograd_job job_of(const ln_conv_f32_plan *plan, size_t tile_rows) {
     winograd_job job = {.channels = plan->shape.in_channels, .tile_rows = tile_rows};
-    job.outputs = at_most(BLOCK_TILES * LN_TILE_ROWS, plan->shape.out_channels);
+    job.outputs = ln_min_size(BLOCK_TILES * LN_TILE_ROWS, plan->shape.out_channels);
     job.tile_cols = ln_divide_up(plan->shape.out[1], PIXELS);
     job.tiles = tile_rows * job.tile_cols;
     job.pitch = ln_divide_up(job.tiles, LN_TILE_COLS) * LN_TILE_COLS;
@@ -216,8 +212,8 @@ static void make_pixels(const ln_conv_f32_plan *plan, const winograd_job *job, c
                 .c = out->c + at,
                 .residual = out->residual == NULL ? NULL : out->residual + at,
                 .stride = width,
-                .rows = at_most(height - y, PIXELS),
-                .cols = at_most(width - x, 4 * PIXELS),
+                .rows = ln_min_size(height - y, PIXELS),
+                .cols = ln_min_size(width - x, 4 * PIXELS),
             };
             transform_output(m + row * job->tile_cols + col, job->m_plane, out, bias, &to);
         }
@@ -247,9 +243,9 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     const size_t all_tile_rows = ln_divide_up(s->out[0], PIXELS);
     const size_t tile_row = index % plan->row_tasks * plan->row_step;
     const size_t begin = index / plan->row_tasks % plan->tile_tasks * plan->tile_step;
-    const size_t end = at_most(begin + plan->tile_step, ln_tile_f32_count(s->out_channels));
+    const size_t end = ln_min_size(begin + plan->tile_step, ln_tile_f32_count(s->out_channels));
     const size_t batch = index / plan->row_tasks / plan->tile_tasks;
-    const winograd_job job = job_of(plan, at_most(plan->row_step, all_tile_rows - tile_row));
+    const winograd_job job = job_of(plan, ln_min_size(plan->row_step, all_tile_rows - tile_row));
     float *const v = scratch;
     float *const m = v + ELEMENTS * job.v_plane;
     float *const copy = m + ELEMENTS * job.m_plane;
@@ -261,11 +257,11 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     out.c_stride = out.residual_stride = plan->plane_out;
     out.bias = args->bias;
     for (size_t t = begin; t < end; t += BLOCK_TILES) {
-        run_block(plan, &job, &out, args->w_packed, v, m, t, at_most(t + BLOCK_TILES, end), tile_row);
+        run_block(plan, &job, &out, args->w_packed, v, m, t, ln_min_size(t + BLOCK_TILES, end), tile_row);
     }
     const size_t first = ln_tile_f32_begin(s->out_channels, begin);
     const size_t pixel = tile_row * PIXELS * s->out[1];
-    const size_t pixels = at_most(job.tile_rows * PIXELS * s->out[1], plan->plane_out - pixel);
+    const size_t pixels = ln_min_size(job.tile_rows * PIXELS * s->out[1], plan->plane_out - pixel);
     ln_tile_f32_rest(&out, first, ln_tile_f32_begin(s->out_channels, end) - first, pixel, pixels);
 }
 
@@ -276,7 +272,7 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
 static size_t choose_rows(const ln_conv_f32_plan *plan) {
     const size_t tile_rows = ln_divide_up(plan->shape.out[0], PIXELS);
     const size_t tile_cols = ln_divide_up(plan->shape.out[1], PIXELS);
-    const size_t least = at_most(ln_divide_up(FEW_TILES, tile_cols), tile_rows);
+    const size_t least = ln_min_size(ln_divide_up(FEW_TILES, tile_cols), tile_rows);
     size_t best = least, fewest = SIZE_MAX;
     for (size_t rows = least; rows <= tile_rows; rows++) {
         const winograd_job job = job_of(plan, rows);
@@ -301,7 +297,7 @@ static void make_plan(ln_conv_f32_plan *plan) {
     const size_t others = ln_saturating_mul(plan->row_tasks, s->batch);
     const size_t wanted = others >= CHANNEL_TASKS ? 1 : CHANNEL_TASKS / others;
     const size_t most = s->out_channels < FEW_CHANNELS ? 1 : s->out_channels / FEW_CHANNELS;
-    plan->tile_step = ln_divide_up(tiles, at_most(wanted, most));
+    plan->tile_step = ln_divide_up(tiles, ln_min_size(wanted, most));
     plan->tile_tasks = ln_divide_up(tiles, plan->tile_step);
     plan->task_count = ln_saturating_mul(others, plan->tile_tasks);
     const winograd_job job = job_of(plan, plan->row_step);
