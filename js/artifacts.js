@@ -73,8 +73,10 @@ export function chooseArtifact(wanted, platform, given) {
   if (!engine.simd) throw new LinnetError('UNSUPPORTED', 'this engine has no WebAssembly SIMD, which linnet needs');
   const [kernels, isThreaded] = wanted.artifact?.split('.') ?? [];
   const obstacle = engine.threads ? platform.threadObstacle() : 'the engine has no shared WebAssembly memory';
-  if (kernels === 'relaxed' && !engine.relaxed) throw new LinnetError('UNSUPPORTED', "artifact 'relaxed' was asked for, but this engine has no relaxed SIMD");
-  if ((isThreaded || given?.isShared) && obstacle) throw new LinnetError('UNSUPPORTED', `an artifact with threads was asked for, but ${obstacle}`);
+  if (kernels === 'relaxed' && !engine.relaxed) throw new LinnetError('UNSUPPORTED',
+    "artifact 'relaxed' was asked for, but this engine has no relaxed SIMD");
+  if ((isThreaded || given?.isShared) && obstacle) throw new LinnetError('UNSUPPORTED',
+    `an artifact with threads was asked for, but ${obstacle}`);
   const { threads, reason: threadsReason } = chooseThreads(wanted, platform, obstacle, given);
   if (given) return { artifact: wanted.artifact ?? 'given', reason: 'the wasm was given', threads, threadsReason };
   if (wanted.artifact) return { artifact: wanted.artifact, reason: 'asked for', threads, threadsReason };
@@ -90,9 +92,11 @@ export function chooseArtifact(wanted, platform, given) {
  */
 function chooseThreads(wanted, platform, obstacle, given) {
   if (wanted.threads === 1) return { threads: 1, reason: 'asked for' };
-  const single = given && !given.isShared ? 'the given wasm' : wanted.artifact && !wanted.artifact.endsWith('.threads') ? `artifact '${wanted.artifact}'` : undefined;
+  const isSingle = given ? !given.isShared : wanted.artifact && !wanted.artifact.endsWith('.threads');
+  const single = isSingle ? (given ? 'the given wasm' : `artifact '${wanted.artifact}'`) : undefined;
   if (single) {
-    check(!wanted.threads, 'INVALID_ARGUMENT', `${single} is built for one thread, but ${wanted.threads} were asked for: take one for threads`);
+    check(!wanted.threads, 'INVALID_ARGUMENT',
+      `${single} is built for one thread, but ${wanted.threads} were asked for: take one for threads`);
     return { threads: 1, reason: `${single} is built for one thread` };
   }
   if (obstacle) return { threads: 1, reason: obstacle };

@@ -12,12 +12,23 @@ const text = /** @type {const} */ ('string');
 const list = /** @type {const} */ ({ type: text, multiple: true });
 const flag = /** @type {const} */ ({ type: 'boolean' });
 
-const COMMON = { threads: { type: text }, artifact: { type: text }, wasm: { type: text }, optimize: { type: text }, input: list, dim: list, shape: list, json: flag, help: { ...flag, short: 'h' } };
+const value = { type: text };
+const COMMON = {
+  threads: value, artifact: value, wasm: value, optimize: value, input: list, dim: list, shape: list, json: flag, help: { ...flag, short: 'h' },
+};
 
 const COMMANDS = /** @type {Record<string, { run: (model: string, options: any) => Promise<void>, options: any, help: string }>} */ ({
-  run: { run: runModel, options: { ...COMMON, output: { type: text } }, help: 'run MODEL [--input name=FILE.npy|FILE.json|JSON|random]... [--dim name=N]... [--shape input=N,N]... [--output FOLDER] [--json]' },
+  run: {
+    run: runModel,
+    options: { ...COMMON, output: value },
+    help: 'run MODEL [--input name=FILE.npy|FILE.json|JSON|random]... [--dim name=N]... [--shape input=N,N]... [--output FOLDER] [--json]',
+  },
   inspect: { run: inspectModel, options: COMMON, help: 'inspect MODEL [--dim ...] [--shape ...] [--input ...] [--json]' },
-  bench: { run: benchModel, options: { ...COMMON, runs: { type: text }, seconds: { type: text } }, help: 'bench MODEL [--runs N] [--seconds N] [--dim ...] [--shape ...] [--input ...] [--json]' },
+  bench: {
+    run: benchModel,
+    options: { ...COMMON, runs: value, seconds: value },
+    help: 'bench MODEL [--runs N] [--seconds N] [--dim ...] [--shape ...] [--input ...] [--json]',
+  },
 });
 
 const HELP = `linnet runs ONNX models.

@@ -20,7 +20,9 @@ export async function openSource(model, platform) {
   if (ArrayBuffer.isView(model)) return fromBytes(new Uint8Array(model.buffer, model.byteOffset, model.byteLength));
   if (tag === '[object ArrayBuffer]' || tag === '[object SharedArrayBuffer]') return fromBytes(new Uint8Array(model));
   if (tag === '[object Response]') return fromResponse(model);
-  if (typeof model?.stream === 'function') return { name: model.name ?? 'the blob', size: model.size, chunks: streamChunks(model.stream()) };
+  if (typeof model?.stream === 'function') {
+    return { name: model.name ?? 'the blob', size: model.size, chunks: streamChunks(model.stream()) };
+  }
   if (typeof model?.getReader === 'function') return { name: 'the stream', chunks: streamChunks(model) };
   if (typeof model?.[Symbol.asyncIterator] === 'function') return { name: 'the stream', chunks: model };
   throw new LinnetError('INVALID_ARGUMENT', `a model is a path, URL, bytes, Blob, Response or stream, not ${describe(model)}`);
@@ -127,7 +129,8 @@ export class Loader {
     let loaded = 0;
     for (const location of new Set(entries.map((entry) => entry.location))) {
       const data = files.get(trimDots(location)) ?? this.#sibling(model, location);
-      check(data !== undefined, 'EXTERNAL_DATA', () => `the model keeps weights in '${location}': pass it as externalData: { '${location}': bytes or URL }`);
+      check(data !== undefined, 'EXTERNAL_DATA',
+        () => `the model keeps weights in '${location}': pass it as externalData: { '${location}': bytes or URL }`);
       const source = await openSource(data, this.runtime.platform);
       const wanted = entries.filter((entry) => entry.location === location).sort((a, b) => a.offset - b.offset);
       await this.#distribute(source, wanted, (bytes) => this.#report('external', (loaded += bytes), total));

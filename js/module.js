@@ -17,7 +17,9 @@ export async function loadModule(wasm, platform) {
   const tag = Object.prototype.toString.call(wasm);
   if (tag === '[object WebAssembly.Module]') return wasm;
   if (typeof wasm === 'string' || tag === '[object URL]') return loadFrom(wasm, platform);
-  if (tag === '[object Response]') return compile(await collect(fromResponse(wasm)), wasm.url || 'the response', wasm.headers.get('content-type'));
+  if (tag === '[object Response]') {
+    return compile(await collect(fromResponse(wasm)), wasm.url || 'the response', wasm.headers.get('content-type'));
+  }
   const isBytes = tag.endsWith('ArrayBuffer]') || ArrayBuffer.isView(wasm);
   check(isBytes, 'INVALID_ARGUMENT', `option 'wasm' is a WebAssembly.Module, a Response, bytes or a URL, not ${tag}`);
   return compile(wasm, 'the given bytes', null);
@@ -67,7 +69,8 @@ async function compile(bytes, name, contentType) {
     const view = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new Uint8Array(bytes);
     const isWasm = view[0] === 0 && view[1] === 0x61 && view[2] === 0x73 && view[3] === 0x6d;
     const start = decodeUtf8(view, 0, Math.min(view.length, 40)).replace(/[^\x20-\x7e]+/g, ' ').trim();
-    const what = isWasm ? String(error) : `it is no WebAssembly but ${view.length} bytes${contentType ? ` of ${contentType}` : ''} that begin with "${start}"`;
+    const kind = contentType ? ` of ${contentType}` : '';
+    const what = isWasm ? String(error) : `it is no WebAssembly but ${view.length} bytes${kind} that begin with "${start}"`;
     throw new LinnetError('WASM_FAILED', `${name} cannot be compiled: ${what}`, { cause: error });
   }
 }

@@ -137,7 +137,8 @@ function read(table, options, settings, what) {
   check(typeof options === 'object', 'INVALID_ARGUMENT', `${what} options are an object`);
   for (const key of Object.keys(options)) {
     if (options[key] === undefined) continue;
-    if (!Object.hasOwn(table, key)) throw new LinnetError('INVALID_ARGUMENT', `unknown ${what} option '${key}'; known are ${Object.keys(table).join(', ')}`);
+    if (!Object.hasOwn(table, key)) throw new LinnetError('INVALID_ARGUMENT',
+      `unknown ${what} option '${key}'; known are ${Object.keys(table).join(', ')}`);
     table[key](options[key], settings, key);
   }
   return settings;

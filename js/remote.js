@@ -113,12 +113,14 @@ export class RemoteSession {
    * @param {any} [second]
    */
   async run(feeds, first, second) {
-    const isFetches = second !== undefined || Array.isArray(first) || Object.values(first ?? {}).some((value) => value === null || isTensor(value));
+    const isTarget = (/** @type {any} */ value) => value === null || isTensor(value);
+    const isFetches = second !== undefined || Array.isArray(first) || Object.values(first ?? {}).some(isTarget);
     const { signal, ...options } = (isFetches ? second : first) ?? {};
     const fetches = isFetches ? first : undefined;
     const names = Array.isArray(fetches) || !fetches ? fetches : Object.keys(fetches);
     const results = unpack(await this.#ask('run', { feeds: pack(feeds), names, options }, signal));
-    for (const [name, target] of Object.entries(Array.isArray(fetches) ? {} : fetches ?? {})) if (target) results[name] = fill(target, results[name], name);
+    const targets = Array.isArray(fetches) ? {} : fetches ?? {};
+    for (const name of Object.keys(targets)) if (targets[name]) results[name] = fill(targets[name], results[name], name);
     return results;
   }
 
@@ -208,8 +210,10 @@ function sendable(source) {
  */
 function fill(target, result, name) {
   const isSame = target.type === result.type && String(target.dims) === String(result.dims);
-  check(isSame, 'INVALID_ARGUMENT', `output '${name}' is ${result.type} [${result.dims}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
+  check(isSame, 'INVALID_ARGUMENT',
+    `output '${name}' is ${result.type} [${result.dims}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
+  const bytes = (/** @type {ArrayBufferView} */ { buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength);
   if (result.type === 'string') result.data.forEach((/** @type {string} */ text, /** @type {number} */ i) => (target.data[i] = text));
-  else new Uint8Array(target.data.buffer, target.data.byteOffset, target.data.byteLength).set(new Uint8Array(result.data.buffer, result.data.byteOffset, result.data.byteLength));
+  else bytes(target.data).set(bytes(result.data));
   return target;
 }

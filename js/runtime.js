@@ -279,7 +279,8 @@ export class Runtime {
     const runtime = await new Runtime(platform, module, choice).#instantiate();
     if (runtime.#isSound()) return runtime;
     runtime.#drop();
-    check(!options.artifact && !options.wasm, 'UNSUPPORTED', 'this engine computes relaxed-SIMD instructions wrongly, and the wasm was chosen by the caller');
+    check(!options.artifact && !options.wasm, 'UNSUPPORTED',
+      'this engine computes relaxed-SIMD instructions wrongly, and the wasm was chosen by the caller');
     const artifact = choice.artifact.replace('relaxed', 'simd');
     const plain = await findModule(platform, { ...options, artifact });
     return Runtime.#make(platform, options, plain.module, { ...choice, artifact, reason: 'the engine computes relaxed SIMD wrongly' });

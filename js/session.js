@@ -22,7 +22,7 @@ const FIRST_BUDGET = 64;
 const token = Symbol('create');
 
 /**
- * @typedef {{ name: string, kind: string, type?: string, shape?: (number | string)[], element?: any, key?: string, optional?: boolean }} ValueInfo
+ * @typedef {{ name: string, kind: string, type?: string, shape?: (number | string)[], element?: any, key?: string }} ValueInfo
  * @typedef {{ feeds: [number, any][], targets: (any | null | undefined)[], settings: import('./options.js').RunSettings }} Request
  */
 
@@ -278,7 +278,8 @@ export class InferenceSession {
    */
   #request(feeds, first, second) {
     this.#checkUsable();
-    check(typeof feeds === 'object' && feeds !== null && !isTensor(feeds), 'INVALID_FEED', () => `feeds are an object of values by input name, not ${describe(feeds)}`);
+    check(typeof feeds === 'object' && feeds !== null && !isTensor(feeds), 'INVALID_FEED',
+      () => `feeds are an object of values by input name, not ${describe(feeds)}`);
     const isFetches = second !== undefined || Array.isArray(first) || this.#looksLikeFetches(first);
     const settings = readRunOptions(isFetches ? second : first);
     return { feeds: this.#resolveFeeds(feeds), targets: this.#resolveFetches(isFetches ? first : undefined), settings };
@@ -311,12 +312,14 @@ export class InferenceSession {
     const targets = new Array(this.#outputs.length);
     if (fetches === undefined || fetches === null) return targets.fill(null);
     const isList = Array.isArray(fetches);
-    check(typeof fetches === 'object' && !isTensor(fetches), 'INVALID_ARGUMENT', 'fetches are an array of output names or an object by output name');
+    check(typeof fetches === 'object' && !isTensor(fetches), 'INVALID_ARGUMENT',
+      'fetches are an array of output names or an object by output name');
     const names = isList ? fetches : Object.keys(fetches);
     check(names.length, 'INVALID_ARGUMENT', 'fetches name no output');
     for (const name of names) {
       const index = this.#outputIndex.get(name);
-      if (index === undefined) throw new LinnetError('INVALID_ARGUMENT', `the model has no output '${name}'; it has ${quoted(this.outputNames)}`);
+      if (index === undefined) throw new LinnetError('INVALID_ARGUMENT',
+        `the model has no output '${name}'; it has ${quoted(this.outputNames)}`);
       targets[index] = isList ? null : fetches[name];
     }
     return targets;
@@ -426,7 +429,8 @@ function splitCreate(model, rest) {
   const isBuffer = Object.prototype.toString.call(model).endsWith('ArrayBuffer]');
   check(isBuffer, 'INVALID_ARGUMENT', 'byteOffset goes with an ArrayBuffer');
   const length = typeof second === 'number' ? second : model.byteLength - offset;
-  check(offset >= 0 && length >= 0 && offset + length <= model.byteLength, 'INVALID_ARGUMENT', () => `bytes ${offset} to ${offset + length} lie outside of a buffer of ${model.byteLength}`);
+  check(offset >= 0 && length >= 0 && offset + length <= model.byteLength, 'INVALID_ARGUMENT',
+    () => `bytes ${offset} to ${offset + length} lie outside of a buffer of ${model.byteLength}`);
   return [typeof second === 'number' ? third : second, new Uint8Array(model, offset, length)];
 }
 

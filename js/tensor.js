@@ -23,7 +23,8 @@ export class Tensor {
   constructor(first, second, third) {
     let [type, data, dims] = typeof first === 'string' ? [first, second, third] : [undefined, first, second];
     if (typeof first === 'object' && first !== null && 'location' in first) {
-      check(['cpu', 'cpu-pinned'].includes(first.location), 'UNSUPPORTED', () => `a tensor cannot live in '${first.location}': linnet computes in WebAssembly memory`);
+      check(['cpu', 'cpu-pinned'].includes(first.location), 'UNSUPPORTED',
+        () => `a tensor cannot live in '${first.location}': linnet computes in WebAssembly memory`);
       ({ type, data, dims } = first);
     }
     type ??= inferType(data);
@@ -171,7 +172,8 @@ function refuse(what) {
 /** @param {any} data */
 function inferType(data) {
   if (Array.isArray(data)) {
-    check(data.length > 0, 'INVALID_ARGUMENT', 'the type of an empty array cannot be inferred: name it, as in new Tensor(type, data, dims)');
+    check(data.length > 0, 'INVALID_ARGUMENT',
+      'the type of an empty array cannot be inferred: name it, as in new Tensor(type, data, dims)');
     if (typeof data[0] === 'string') return 'string';
     if (typeof data[0] === 'boolean') return 'bool';
     throw new LinnetError('INVALID_ARGUMENT', `an array of ${typeof data[0]} needs a type, as in new Tensor('float32', data, dims)`);
@@ -188,7 +190,8 @@ function inferType(data) {
  */
 export function toArray(type, data) {
   if (type.isString) {
-    check(Array.isArray(data) && data.every((item) => typeof item === 'string'), 'INVALID_ARGUMENT', 'a string tensor takes an array of strings');
+    check(Array.isArray(data) && data.every((item) => typeof item === 'string'), 'INVALID_ARGUMENT',
+      'a string tensor takes an array of strings');
     return data;
   }
   const Class = /** @type {any} */ (type.array);
@@ -199,7 +202,8 @@ export function toArray(type, data) {
     }
     return isBig ? Class.from(data, BigInt) : Class.from(data);
   }
-  check(type.accepts.has(arrayClass(data)), 'INVALID_ARGUMENT', () => `${type.name} data is a ${Class.name} or an array, not ${describe(data)}`);
+  check(type.accepts.has(arrayClass(data)), 'INVALID_ARGUMENT',
+    () => `${type.name} data is a ${Class.name} or an array, not ${describe(data)}`);
   // The same bits, seen through the class that this engine hands out.
   return data.constructor === Class ? data : new Class(data.buffer, data.byteOffset, data.length);
 }
@@ -207,7 +211,8 @@ export function toArray(type, data) {
 /** @param {any} dims */
 function checkDims(dims) {
   check(Array.isArray(dims), 'INVALID_ARGUMENT', () => `dims are an array of integers, not ${describe(dims)}`);
-  for (const dim of dims) check(Number.isSafeInteger(dim) && dim >= 0, 'INVALID_ARGUMENT', () => `dims are non-negative integers, not ${String(dim)}`);
+  for (const dim of dims) check(Number.isSafeInteger(dim) && dim >= 0, 'INVALID_ARGUMENT',
+    () => `dims are non-negative integers, not ${String(dim)}`);
   return dims.slice();
 }
 

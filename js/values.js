@@ -124,9 +124,10 @@ export class Values {
     const values = [...map.values()];
     const keyTensor = new Tensor(isText ? 'string' : 'int64', isText ? keys : keys.map(BigInt), [keys.length]);
     const isPlain = values.every((item) => typeof item !== 'object');
+    const valueTensor = () => new Tensor(info.element?.type ?? plainType(values[0]), values, [values.length]);
     return this.#collect(KIND.map, info, [
       () => this.#buildTensor(keyTensor),
-      () => (isPlain ? this.#buildTensor(new Tensor(info.element?.type ?? plainType(values[0]), values, [values.length])) : this.#build(values, info.element)),
+      () => (isPlain ? this.#buildTensor(valueTensor()) : this.#build(values, info.element)),
     ]);
   }
 
@@ -256,7 +257,8 @@ export class Values {
    * @param {{ view?: any, address?: number }} cache
    */
   readInto(pointer, target, name, cache) {
-    check(pointer && this.runtime.call('ln_value_kind_of', pointer) === KIND.tensor, 'INVALID_ARGUMENT', () => `output '${name}' is no tensor and cannot be pre-allocated`);
+    check(pointer && this.runtime.call('ln_value_kind_of', pointer) === KIND.tensor, 'INVALID_ARGUMENT',
+      () => `output '${name}' is no tensor and cannot be pre-allocated`);
     const type = typeNumbered(this.runtime.call('ln_value_dtype_of', pointer));
     check(target.type === type.name && this.#hasDims(pointer, target.dims), 'INVALID_ARGUMENT',
       () => `output '${name}' is ${type.name} [${this.#dims(pointer)}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
@@ -269,7 +271,8 @@ export class Values {
     const into = data.constructor === type.heap ? data : new type.heap(data.buffer, data.byteOffset, data.length);
     if (!into.length) return target;
     const address = this.runtime.call('ln_value_data_of', pointer) >>> 0;
-    const isKept = cache.view && cache.address === address && cache.view.buffer === this.runtime.buffer && cache.view.length === into.length;
+    const isSamePlace = cache.address === address && cache.view?.length === into.length;
+    const isKept = isSamePlace && cache.view?.buffer === this.runtime.buffer;
     if (!isKept) {
       cache.view = new type.heap(this.runtime.buffer, address, into.length);
       cache.address = address;
@@ -302,7 +305,8 @@ function elementsOf(tensor, name) {
   let size = 1;
   for (let i = 0; i < tensor.dims.length; i++) size *= tensor.dims[i];
   const expected = type.arrayLength(size);
-  check(data.length === expected, 'INVALID_FEED', () => `input '${name}': dims [${tensor.dims}] of ${type.name} hold ${expected} array elements, but the data has ${data.length}`);
+  check(data.length === expected, 'INVALID_FEED',
+    () => `input '${name}': dims [${tensor.dims}] of ${type.name} hold ${expected} array elements, but the data has ${data.length}`);
   return { type, data };
 }
 

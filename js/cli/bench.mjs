@@ -35,7 +35,9 @@ export async function benchModel(model, options) {
     progress.show(`run ${times.length}`);
   }
   progress.clear();
-  const result = { loadMs, firstMs, ...statistics(times), operators: profileOf(session, feeds), info: session.info, wasmBytes: session.memory().wasmBytes };
+  const { info } = session;
+  const { wasmBytes } = session.memory();
+  const result = { loadMs, firstMs, ...statistics(times), operators: profileOf(session, feeds), info, wasmBytes };
   await session.release();
   if (options.json) return void console.log(JSON.stringify(result));
   console.log(table([

@@ -30,11 +30,14 @@ function pairs(list, option) {
 export async function makeFeeds(session, options) {
   const given = pairs(options.input, 'input');
   const dims = pairs(options.dim, 'dim');
-  for (const name of given.keys()) if (!session.inputNames.includes(name)) throw new UsageError(`the model has no input '${name}'; it has ${session.inputNames.join(', ')}`);
+  const { inputNames } = session;
+  for (const name of given.keys()) {
+    if (!inputNames.includes(name)) throw new UsageError(`the model has no input '${name}'; it has ${inputNames.join(', ')}`);
+  }
   for (const [name, size] of dims) if (!/^\d+$/.test(size)) throw new UsageError(`--dim ${name} takes a whole number, not '${size}'`);
   const shapes = pairs(options.shape, 'shape');
   for (const [name, shape] of shapes) {
-    if (!session.inputNames.includes(name)) throw new UsageError(`--shape: the model has no input '${name}'; it has ${session.inputNames.join(', ')}`);
+    if (!inputNames.includes(name)) throw new UsageError(`--shape: the model has no input '${name}'; it has ${inputNames.join(', ')}`);
     if (!/^(\d+(,\d+)*)?$/.test(shape)) throw new UsageError(`--shape ${name} takes whole numbers with commas between, not '${shape}'`);
   }
   const next = randomNumbers(SEED);
@@ -48,7 +51,9 @@ export async function makeFeeds(session, options) {
       const shape = shapes.get(info.name)?.split(',').filter(Boolean).map(Number) ?? info.shape;
       feeds[info.name] = randomTensor({ ...info, shape }, dims, next);
       random.push(info.name);
-    } else if (info.kind !== 'optional') throw new UsageError(`input '${info.name}' is a ${info.kind}: give it with --input ${info.name}=FILE.json`);
+    } else if (info.kind !== 'optional') {
+      throw new UsageError(`input '${info.name}' is a ${info.kind}: give it with --input ${info.name}=FILE.json`);
+    }
   }
   return { feeds, random };
 }
@@ -80,7 +85,10 @@ function parse(info, text) {
 
 /** Nested arrays to a tensor; for a sequence, an array of them. @param {any} info @param {any} json @returns {any} */
 function fromJson(info, json) {
-  if (!info.isTensor) return json.map((/** @type {any} */ item) => fromJson({ ...info.element, isTensor: info.element?.kind === 'tensor' }, item));
+  if (!info.isTensor) {
+    const element = { ...info.element, isTensor: info.element?.kind === 'tensor' };
+    return json.map((/** @type {any} */ item) => fromJson(element, item));
+  }
   if (json && Array.isArray(json.dims)) return new Tensor(json.type ?? info.type, json.data, json.dims);
   const dims = [];
   for (let level = json; Array.isArray(level); level = level[0]) dims.push(level.length);

@@ -13,18 +13,22 @@ export async function inspectModel(model, options) {
   if (options.json) return void console.log(JSON.stringify({ ...summary, fileBytes: file?.size, plan }, null, 1));
   const { metadata } = summary;
   const opsets = Object.entries(metadata.opsetImports).map(([domain, version]) => `${domain || 'ai.onnx'} ${version}`).join(', ');
-  console.log(`${model}${file ? `: ${bytes(file.size)}` : ''}, by ${metadata.producerName || 'unknown'} ${metadata.producerVersion}`.trimEnd());
-  console.log(`IR version ${metadata.irVersion}, operator sets ${opsets}${metadata.functions ? `, ${metadata.functions} functions` : ''}${metadata.hasTrainingInfo ? ', with training info' : ''}`);
+  const size = file ? `: ${bytes(file.size)}` : '';
+  const functions = metadata.functions ? `, ${metadata.functions} functions` : '';
+  const training = metadata.hasTrainingInfo ? ', with training info' : '';
+  console.log(`${model}${size}, by ${metadata.producerName || 'unknown'} ${metadata.producerVersion}`.trimEnd());
+  console.log(`IR version ${metadata.irVersion}, operator sets ${opsets}${functions}${training}`);
   for (const [key, value] of Object.entries(metadata.customProperties)) console.log(`  ${key}: ${String(value).slice(0, 100)}`);
   for (const [title, list] of /** @type {[string, any[]][]} */ ([['inputs', summary.inputs], ['outputs', summary.outputs]])) {
     console.log(`${title}\n${table(list.map((info) => [info.name, describeValue(info)]))}`);
   }
   const rows = [...summary.operators].sort((a, b) => b.count - a.count);
-  console.log(`operators: ${summary.nodes} nodes\n${table(rows.map(({ op, domain, count }) => [count, domain ? `${domain}.${op}` : op]))}`);
+  const named = (/** @type {any} */ { op, domain, count }) => [count, domain ? `${domain}.${op}` : op];
+  console.log(`operators: ${summary.nodes} nodes\n${table(rows.map(named))}`);
   if (summary.unsupported.length) {
-    console.log(`unsupported\n${table(summary.unsupported.map((/** @type {any} */ { op, domain, count, node }) => [count, domain ? `${domain}.${op}` : op, `first at node '${node}'`]))}`);
+    console.log(`unsupported\n${table(summary.unsupported.map((/** @type {any} */ row) => [...named(row), `first at node '${row.node}'`]))}`);
   }
-  console.log(`weights\n${table(summary.weights.map((/** @type {any} */ { type, tensors, bytes: size }) => [type, `${tensors} tensors`, bytes(size)]))}`);
+  console.log(`weights\n${table(summary.weights.map((/** @type {any} */ row) => [row.type, `${row.tensors} tensors`, bytes(row.bytes)]))}`);
   console.log(describePlan(plan));
 }
 

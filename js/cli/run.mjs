@@ -21,7 +21,8 @@ export async function runModel(model, options) {
   else {
     if (random.length) console.log(`random input: ${random.join(', ')}`);
     console.log(table(Object.entries(results).map(([name, value]) => [name, ...summary(value)])));
-    console.log(`first run: ${milliseconds(elapsed)} (${session.info.artifact}, ${session.info.threads} thread${session.info.threads > 1 ? 's' : ''})`);
+    const { artifact, threads } = session.info;
+    console.log(`first run: ${milliseconds(elapsed)} (${artifact}, ${threads} thread${threads > 1 ? 's' : ''})`);
   }
   await session.release();
 }
@@ -33,7 +34,8 @@ async function writeAll(results, folder) {
     const file = join(folder, name.replace(/[^\w.-]+/g, '_'));
     const isNumeric = value instanceof Tensor && value.type !== 'string';
     try {
-      await writeFile(isNumeric ? `${file}.npy` : `${file}.json`, isNumeric ? writeNpy(value.type, value.dims, value.data) : JSON.stringify(toJson(value)));
+      if (isNumeric) await writeFile(`${file}.npy`, writeNpy(value.type, value.dims, value.data));
+      else await writeFile(`${file}.json`, JSON.stringify(toJson(value)));
     } catch (error) {
       throw new UsageError(`output '${name}': ${error instanceof Error ? error.message : error}`);
     }
@@ -46,7 +48,9 @@ function toJson(value) {
   if (Array.isArray(value)) return value.map(toJson);
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [String(key), toJson(item)]));
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item)]));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item)]));
+  }
   return value ?? null;
 }
 

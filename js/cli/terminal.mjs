@@ -103,12 +103,15 @@ export function milliseconds(ms) {
  */
 export function table(rows, indent = '  ') {
   const widths = rows.reduce((all, row) => row.map((cell, i) => Math.max(all[i] ?? 0, String(cell).length)), /** @type {number[]} */ ([]));
-  const pad = (/** @type {any} */ cell, /** @type {number} */ i) => (typeof cell === 'number' || /^[\d.]+ ?(ms|%|[kMG]?B)?$/.test(cell) ? String(cell).padStart(widths[i]) : String(cell).padEnd(widths[i]));
+  const isNumber = (/** @type {any} */ cell) => /^[\d.]+ ?(ms|%|[kMG]?B)?$/.test(String(cell));
+  const pad = (/** @type {any} */ cell, /** @type {number} */ i) => (isNumber(cell) ? String(cell).padStart(widths[i]) : String(cell).padEnd(widths[i]));
   return rows.map((row) => (indent + row.map(pad).join('  ')).trimEnd()).join('\n');
 }
 
 /** The shape of a declared value: "float32 [1, 3, height, width]". @param {any} info @returns {string} */
 export function describeValue(info) {
   if (info.isTensor) return `${info.type} [${info.shape.map((/** @type {any} */ dim) => (dim === '' ? '?' : dim)).join(', ')}]`;
-  return info.kind + (info.element ? ` of ${describeValue({ ...info.element, isTensor: info.element.kind === 'tensor', shape: info.element.shape ?? [] })}` : '');
+  if (!info.element) return info.kind;
+  const { element } = info;
+  return `${info.kind} of ${describeValue({ ...element, isTensor: element.kind === 'tensor', shape: element.shape ?? [] })}`;
 }

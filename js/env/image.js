@@ -49,7 +49,8 @@ async function pixelsOf(image, options) {
     check(response.ok, 'LOAD_FAILED', `${image} answered ${response.status}`);
     image = await scope.createImageBitmap(await response.blob());
   }
-  check(image && image.width > 0 && image.height > 0, 'INVALID_ARGUMENT', 'an image is ImageData, an ImageBitmap, an image element or a URL');
+  check(image && image.width > 0 && image.height > 0, 'INVALID_ARGUMENT',
+    'an image is ImageData, an ImageBitmap, an image element or a URL');
   const width = options.resizedWidth ?? options.width ?? image.naturalWidth ?? image.width;
   const height = options.resizedHeight ?? options.height ?? image.naturalHeight ?? image.height;
   const hasPixels = image.data?.length === image.width * image.height * 4;
@@ -93,10 +94,12 @@ export async function imageToTensor(image, options = {}) {
 function tensorToPixels(tensor, options = {}) {
   const isChannelsLast = options.tensorLayout === 'NHWC';
   const dims = tensor.dims.length === 3 ? [1, ...tensor.dims] : tensor.dims;
-  check(dims.length === 4 && dims[0] === 1, 'INVALID_ARGUMENT', `an image tensor has dims [1, C, H, W] or [1, H, W, C], not [${tensor.dims}]`);
+  check(dims.length === 4 && dims[0] === 1, 'INVALID_ARGUMENT',
+    `an image tensor has dims [1, C, H, W] or [1, H, W, C], not [${tensor.dims}]`);
   const [channels, height, width] = isChannelsLast ? [dims[3], dims[1], dims[2]] : [dims[1], dims[2], dims[3]];
   const order = channels === 1 ? [0, 0, 0, -1] : channelsOf(options.format ?? (channels === 4 ? 'RGBA' : 'RGB'));
-  check(channels === 1 || channels === (order[3] < 0 ? 3 : 4), 'INVALID_ARGUMENT', `format ${options.format} does not match a tensor of ${channels} channels`);
+  check(channels === 1 || channels === (order[3] < 0 ? 3 : 4), 'INVALID_ARGUMENT',
+    `format ${options.format} does not match a tensor of ${channels} channels`);
   const mean = perChannel(options.norm?.mean, tensor.type === 'uint8' ? 1 : 255);
   const bias = perChannel(options.norm?.bias, 0);
   const area = width * height;
