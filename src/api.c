@@ -65,9 +65,9 @@ void ln_session_free(ln_session *session) {
     for (int32_t i = 0; session->feeds && i < session->model->graph->n_inputs; ++i) {
         ln_value_release(context, &session->feeds[i]);
     }
-    void *const blocks[] = {session->slots, session->local_index, session->uses_seen, session->feeds,
-                            session->fed,   session->segments,    session->frames,    session->task_scratch,
-                            session->records};
+    void *const blocks[] = {session->slots,  session->local_index,  session->uses_seen,
+                            session->feeds,  session->fed,          session->segments,
+                            session->frames, session->task_scratch, session->records};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; ++i) {
         ln_free(context, blocks[i]);
     }
@@ -84,8 +84,10 @@ void ln_session_free(ln_session *session) {
 }
 
 static ln_status check_stage(ln_session *session, ln_session_stage stage) {
-    LN_CHECK(&session->context, session->stage != LN_STAGE_FAILED, INVALID_ARGUMENT, "the session failed to load");
-    LN_CHECK(&session->context, session->stage == stage, INVALID_ARGUMENT, "this call does not fit the session's stage");
+    LN_CHECK(&session->context, session->stage != LN_STAGE_FAILED, INVALID_ARGUMENT,
+             "the session failed to load");
+    LN_CHECK(&session->context, session->stage == stage, INVALID_ARGUMENT,
+             "this call does not fit the session's stage");
     return LN_OK;
 }
 
@@ -99,7 +101,8 @@ static ln_status loading(ln_session *session, ln_status status) {
 
 ln_status ln_session_option(ln_session *session, const char *key, double value) {
     if (strcmp(key, "optimize") == 0) {
-        LN_CHECK(&session->context, value >= 0 && value <= 2, INVALID_ARGUMENT, "option optimize takes 0, 1 or 2");
+        LN_CHECK(&session->context, value >= 0 && value <= 2, INVALID_ARGUMENT,
+                 "option optimize takes 0, 1 or 2");
         session->options.level = (int)value;
     } else if (strcmp(key, "overridable") == 0) {
         session->options.overridable = value != 0;
@@ -169,8 +172,8 @@ static ln_status make_tables(ln_session *session) {
     session->feeds = ln_alloc_zero(context, inputs * sizeof *session->feeds, LN_MEMORY_MODEL);
     session->fed = ln_alloc_zero(context, inputs * sizeof *session->fed, LN_MEMORY_MODEL);
     session->segments = ln_alloc_zero(context, graphs * sizeof *session->segments, LN_MEMORY_MODEL);
-    const bool made = session->slots && session->local_index && session->uses_seen && session->feeds && session->fed &&
-                      session->segments;
+    const bool made = session->slots && session->local_index && session->uses_seen && session->feeds &&
+                      session->fed && session->segments;
     return made ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
@@ -179,7 +182,8 @@ ln_status ln_session_compile(ln_session *session) {
     LN_TRY(loading(session, ln_reader_external_check(session->reader)));
     ln_reader_free(session->reader);
     session->reader = NULL;
-    LN_TRY(loading(session, ln_compile(&session->program, &session->context, session->model, &session->options)));
+    LN_TRY(loading(session,
+                   ln_compile(&session->program, &session->context, session->model, &session->options)));
     LN_TRY(loading(session, make_tables(session)));
     session->stage = LN_STAGE_READY;
     return LN_OK;
@@ -224,7 +228,8 @@ ln_status ln_run_feed_value(ln_session *session, int index, ln_value *value) {
 }
 
 ln_value *ln_run_input(ln_session *session, int index) {
-    const bool fed = session->stage == LN_STAGE_READY && index >= 0 && index < session->model->graph->n_inputs;
+    const bool fed =
+        session->stage == LN_STAGE_READY && index >= 0 && index < session->model->graph->n_inputs;
     return fed && session->fed[index] ? &session->feeds[index] : NULL;
 }
 
@@ -326,9 +331,11 @@ ln_status ln_value_add_item(ln_session *session, ln_value *collection, ln_value 
     return status;
 }
 
-ln_status ln_value_set_string(ln_session *session, ln_value *value, int64_t index, const char *text, size_t length) {
-    LN_CHECK(&session->context, value->kind == LN_KIND_TENSOR && value->dtype == LN_STRING && index >= 0 &&
-                                    index < ln_value_count(value),
+ln_status ln_value_set_string(ln_session *session, ln_value *value, int64_t index, const char *text,
+                              size_t length) {
+    LN_CHECK(&session->context,
+             value->kind == LN_KIND_TENSOR && value->dtype == LN_STRING && index >= 0 &&
+                 index < ln_value_count(value),
              INVALID_FEED, "there is no string element %lld", (long long)index);
     const char *copy = ln_arena_text(&session->texts, text, length);
     if (!copy) {

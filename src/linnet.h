@@ -115,7 +115,8 @@ ln_value *LN_API(ln_run_output)(ln_session *session, int index);
 
 /* ---- Values ------------------------------------------------------------------------------------------------ */
 
-int LN_API(ln_value_kind_of)(const ln_value *value);  /* ln_kind: 0 none, 1 tensor, 2 sequence, 3 map, 4 optional, 5 sparse */
+int LN_API(ln_value_kind_of)(
+    const ln_value *value); /* ln_kind: 0 none, 1 tensor, 2 sequence, 3 map, 4 optional, 5 sparse */
 int LN_API(ln_value_dtype_of)(const ln_value *value); /* TensorProto.DataType */
 int LN_API(ln_value_rank_of)(const ln_value *value);
 const int64_t *LN_API(ln_value_dims_of)(const ln_value *value);
@@ -126,7 +127,8 @@ ln_value *LN_API(ln_value_item_of)(const ln_value *value, int index);
 /* Builders, for feeds that are not plain tensors. Strings: ln_value_set_string fills element by element, copying. */
 ln_value *LN_API(ln_value_new_tensor)(ln_session *session, int dtype, int rank, const int64_t *dims);
 ln_value *LN_API(ln_value_new_items)(ln_session *session, int kind, int dtype);
-ln_status LN_API(ln_value_add_item)(ln_session *session, ln_value *collection, ln_value *item); /* item is consumed */
+ln_status LN_API(ln_value_add_item)(ln_session *session, ln_value *collection,
+                                    ln_value *item); /* item is consumed */
 ln_status LN_API(ln_value_set_string)(ln_session *session, ln_value *value, int64_t index, const char *text,
                                       size_t length);
 void LN_API(ln_value_drop)(ln_session *session, ln_value *value);

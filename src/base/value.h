@@ -56,7 +56,8 @@ const ln_value *ln_value_item(const ln_value *value, int32_t index);
  * buffer is large enough. OUT_OF_MEMORY or LIMIT_EXCEEDED on failure. */
 ln_status ln_value_make(ln_context *context, ln_value *value, ln_dtype dtype, const ln_shape *shape);
 /* Makes *value an empty sequence, map, optional or sparse tensor with room for `capacity` items. */
-ln_status ln_value_make_items(ln_context *context, ln_value *value, ln_kind kind, ln_dtype dtype, int32_t capacity);
+ln_status ln_value_make_items(ln_context *context, ln_value *value, ln_kind kind, ln_dtype dtype,
+                              int32_t capacity);
 /* Appends a copy-or-share of item to a collection whose only holder is *value. */
 ln_status ln_value_append(ln_context *context, ln_value *value, const ln_value *item);
 /* *target becomes another holder of source. Owned values are shared; the bytes of values without an owner are

@@ -5,12 +5,9 @@
 
 /* Rewrites in the order they run. The list is walked until nothing fires, at most a few times. */
 static const ln_rewrite rewrites[] = {
-    {"drop-identities", 1, ln_rewrite_drop_identities},
-    {"fold-constants", 1, ln_rewrite_fold_constants},
-    {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},
-    {"fuse-bias", 2, ln_rewrite_fuse_bias},
-    {"fuse-activation", 2, ln_rewrite_fuse_activation},
-    {"drop-dead", 1, ln_rewrite_drop_dead},
+    {"drop-identities", 1, ln_rewrite_drop_identities}, {"fold-constants", 1, ln_rewrite_fold_constants},
+    {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm}, {"fuse-bias", 2, ln_rewrite_fuse_bias},
+    {"fuse-activation", 2, ln_rewrite_fuse_activation}, {"drop-dead", 1, ln_rewrite_drop_dead},
 };
 enum { REWRITES = sizeof rewrites / sizeof rewrites[0], ROUNDS = 3 };
 

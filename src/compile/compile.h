@@ -23,10 +23,10 @@ enum { LN_REWRITES_MAX = 64 };
 typedef struct ln_program {
     ln_context *context;
     ln_model *model;
-    int32_t n_graphs;       /* graphs are numbered 0..n_graphs-1, the main graph is 0 */
+    int32_t n_graphs;           /* graphs are numbered 0..n_graphs-1, the main graph is 0 */
     int fired[LN_REWRITES_MAX]; /* by position in ln_rewrites */
-    struct ln_pack *packs;  /* packed weights, newest first */
-    ln_text warnings;       /* sentences, one a line */
+    struct ln_pack *packs;      /* packed weights, newest first */
+    ln_text warnings;           /* sentences, one a line */
 } ln_program;
 
 typedef struct ln_compile_options {

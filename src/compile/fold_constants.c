@@ -9,7 +9,8 @@
 enum { SMALL_BYTES = 64 * 1024, SLOTS = 16 };
 
 static bool foldable(const ln_node *node, size_t *input_bytes) {
-    if ((node->row->flags & (LN_OP_RANDOM | LN_OP_CONTROL)) || node->n_inputs > SLOTS || node->n_outputs > SLOTS) {
+    if ((node->row->flags & (LN_OP_RANDOM | LN_OP_CONTROL)) || node->n_inputs > SLOTS ||
+        node->n_outputs > SLOTS) {
         return false;
     }
     *input_bytes = 0;

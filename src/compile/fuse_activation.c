@@ -6,7 +6,8 @@
 #include "ops/matmul.h"
 
 static bool is_conv(const ln_node *node) {
-    return ln_is(node, "Conv") || ln_is(node, "ConvTranspose") || ln_is_in(node, "com.microsoft", "FusedConv");
+    return ln_is(node, "Conv") || ln_is(node, "ConvTranspose") ||
+           ln_is_in(node, "com.microsoft", "FusedConv");
 }
 
 static bool is_product(const ln_node *node) {

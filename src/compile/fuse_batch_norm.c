@@ -13,9 +13,10 @@ typedef struct affine {
 } affine;
 
 static const float *constant_floats(const ln_node *node, int index, int64_t count) {
-    const ln_value *constant = index < node->n_inputs && node->inputs[index] ? ln_node_constant(node, index) : NULL;
-    const bool fits = constant && constant->kind == LN_KIND_TENSOR && constant->dtype == LN_FLOAT && constant->data &&
-                      ln_value_count(constant) == count;
+    const ln_value *constant =
+        index < node->n_inputs && node->inputs[index] ? ln_node_constant(node, index) : NULL;
+    const bool fits = constant && constant->kind == LN_KIND_TENSOR && constant->dtype == LN_FLOAT &&
+                      constant->data && ln_value_count(constant) == count;
     return fits ? constant->data : NULL;
 }
 
@@ -29,7 +30,8 @@ static bool from_batch_norm(const ln_node *node, int64_t channels, affine *out) 
     const bool training = mode && mode->type == LN_ATTRIBUTE_INT && mode->as.ints[0] != 0;
     /* Before version 7 is_test said whether the node normalises with its own statistics. */
     const ln_attribute *spatial = ln_node_attribute(node, "spatial");
-    if (!scale || !bias || !mean || !variance || training || node->opset < 7 || (spatial && spatial->as.ints[0] == 0)) {
+    if (!scale || !bias || !mean || !variance || training || node->opset < 7 ||
+        (spatial && spatial->as.ints[0] == 0)) {
         return false;
     }
     for (int32_t i = 1; i < node->n_outputs; ++i) {
@@ -147,7 +149,8 @@ static bool has_constant_weights(const ln_node *conv) {
     const ln_value *w = conv->n_inputs > 1 && conv->inputs[1] ? ln_node_constant(conv, 1) : NULL;
     const bool bias = conv->n_inputs > 2 && conv->inputs[2];
     const ln_value *b = bias ? ln_node_constant(conv, 2) : NULL;
-    return w && w->dtype == LN_FLOAT && w->data && w->shape.rank >= 3 && (!bias || (b && b->data && b->dtype == LN_FLOAT));
+    return w && w->dtype == LN_FLOAT && w->data && w->shape.rank >= 3 &&
+           (!bias || (b && b->data && b->dtype == LN_FLOAT));
 }
 
 static ln_status fuse(ln_node *conv, ln_node *next, affine *buffers, int64_t channels, int *fired) {

@@ -108,7 +108,8 @@ static ln_status copy_graphs(inliner *in, ln_attribute *attribute, ln_graph *to)
 }
 
 static ln_status copy_attributes(inliner *in, const ln_node *from, ln_node *node) {
-    ln_attribute *attributes = ln_arena_array(&in->model->arena, (size_t)from->n_attributes, sizeof *attributes);
+    ln_attribute *attributes =
+        ln_arena_array(&in->model->arena, (size_t)from->n_attributes, sizeof *attributes);
     if (!attributes) {
         return LN_OUT_OF_MEMORY;
     }
@@ -142,8 +143,8 @@ static int32_t function_opset(const ln_function *function, const char *domain) {
 }
 
 static ln_status copy_node(inliner *in, const ln_node *from, ln_graph *to) {
-    LN_CHECK(in->model->context, ++in->copied < MOST_NODES, LIMIT_EXCEEDED, "functions expand to more than %d nodes",
-             MOST_NODES);
+    LN_CHECK(in->model->context, ++in->copied < MOST_NODES, LIMIT_EXCEEDED,
+             "functions expand to more than %d nodes", MOST_NODES);
     ln_node *node = ln_graph_add_node(to, from->n_inputs, from->n_outputs);
     if (!node) {
         return LN_OUT_OF_MEMORY;
@@ -215,8 +216,9 @@ static ln_status inline_call(inliner *in) {
     ln_node *call = in->call;
     ln_graph *graph = call->graph;
     const ln_graph *body = function->body;
-    LN_CHECK(in->model->context, call->n_inputs <= function->n_inputs && call->n_outputs <= function->n_outputs,
-             INVALID_GRAPH, "node '%s' calls function %s with %d inputs and %d outputs, it has %d and %d", call->name,
+    LN_CHECK(in->model->context,
+             call->n_inputs <= function->n_inputs && call->n_outputs <= function->n_outputs, INVALID_GRAPH,
+             "node '%s' calls function %s with %d inputs and %d outputs, it has %d and %d", call->name,
              function->name, (int)call->n_inputs, (int)call->n_outputs, (int)function->n_inputs,
              (int)function->n_outputs);
     for (int32_t i = 0; i < in->map_count; ++i) {
@@ -296,7 +298,8 @@ ln_status ln_inline_functions(ln_model *model) {
         if (!function) {
             break;
         }
-        LN_CHECK(model->context, round < MOST_ROUNDS, INVALID_GRAPH, "function %s calls itself", function->name);
+        LN_CHECK(model->context, round < MOST_ROUNDS, INVALID_GRAPH, "function %s calls itself",
+                 function->name);
         LN_TRY(ln_model_each_graph(model, inline_graph, &in));
     }
     return LN_OK;

@@ -7,7 +7,8 @@ ln_status ln_readers_init(ln_readers *readers, ln_graph *graph) {
     ln_model *model = graph->model;
     readers->model = model;
     readers->count = model->n_values;
-    readers->reader = ln_alloc_zero(model->context, (size_t)model->n_values * sizeof *readers->reader, LN_MEMORY_SCRATCH);
+    readers->reader =
+        ln_alloc_zero(model->context, (size_t)model->n_values * sizeof *readers->reader, LN_MEMORY_SCRATCH);
     if (!readers->reader) {
         return LN_OUT_OF_MEMORY;
     }
@@ -51,7 +52,8 @@ ln_node *ln_producer(const ln_node *node, int index) {
 }
 
 bool ln_constant_number(const ln_node *node, int index, float *value) {
-    const ln_value *constant = index < node->n_inputs && node->inputs[index] ? ln_node_constant(node, index) : NULL;
+    const ln_value *constant =
+        index < node->n_inputs && node->inputs[index] ? ln_node_constant(node, index) : NULL;
     if (!constant || constant->kind != LN_KIND_TENSOR || constant->dtype != LN_FLOAT || !constant->data ||
         ln_value_count(constant) != 1) {
         return false;

@@ -59,7 +59,8 @@ static int variable_index(char symbol) {
 }
 
 static const char *kind_name(ln_kind kind) {
-    static const char *const names[] = {"nothing", "a tensor", "a sequence", "a map", "an optional", "a sparse tensor"};
+    static const char *const names[] = {"nothing", "a tensor",    "a sequence",
+                                        "a map",   "an optional", "a sparse tensor"};
     return names[kind];
 }
 
@@ -75,8 +76,8 @@ static void set_text(ln_dtype_set set, char *text, size_t bytes) {
     }
 }
 
-static ln_status check_input(ln_context *context, const ln_node *node, int index, const term *want, ln_typed have,
-                             bool variadic, ln_dtype *bound) {
+static ln_status check_input(ln_context *context, const ln_node *node, int index, const term *want,
+                             ln_typed have, bool variadic, ln_dtype *bound) {
     if (have.kind == LN_KIND_NONE || want->kind == LN_KIND_NONE) {
         return LN_OK;
     }
@@ -109,8 +110,8 @@ static ln_status check_input(ln_context *context, const ln_node *node, int index
     return LN_OK;
 }
 
-static ln_status check_inputs(ln_context *context, const ln_node *node, const ln_typed *inputs, const char **at,
-                              ln_dtype *bound) {
+static ln_status check_inputs(ln_context *context, const ln_node *node, const ln_typed *inputs,
+                              const char **at, ln_dtype *bound) {
     int index = 0;
     while (**at && **at != '>') {
         term want;
@@ -133,7 +134,8 @@ static ln_status check_inputs(ln_context *context, const ln_node *node, const ln
     return LN_OK;
 }
 
-ln_status ln_types_check(ln_context *context, const ln_node *node, const ln_typed *inputs, ln_typed *outputs) {
+ln_status ln_types_check(ln_context *context, const ln_node *node, const ln_typed *inputs,
+                         ln_typed *outputs) {
     ln_dtype bound[3] = {LN_UNDEFINED, LN_UNDEFINED, LN_UNDEFINED};
     const char *at = node->row->signature;
     LN_TRY(check_inputs(context, node, inputs, &at, bound));

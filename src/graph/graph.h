@@ -32,11 +32,11 @@ struct ln_type {
 /* Where one value of the model comes from and what is known about it. */
 typedef struct ln_value_info {
     const char *name;
-    ln_graph *graph;     /* the graph that defines it */
-    ln_type type;        /* declared or found by type inference */
-    ln_node *producer;   /* NULL for a graph input or an initializer */
-    ln_value *constant;  /* the value when it is known at load, else NULL */
-    ln_value *fallback;  /* of a graph input that a feed may leave out: its initializer (IR 4 and newer) */
+    ln_graph *graph;    /* the graph that defines it */
+    ln_type type;       /* declared or found by type inference */
+    ln_node *producer;  /* NULL for a graph input or an initializer */
+    ln_value *constant; /* the value when it is known at load, else NULL */
+    ln_value *fallback; /* of a graph input that a feed may leave out: its initializer (IR 4 and newer) */
     const char *doc_string;
     int32_t uses;        /* node inputs and graph outputs that read it, in all graphs */
     bool constant_block; /* constant->data is an ln_alloc block of its own that may be freed once packed */
@@ -45,21 +45,21 @@ typedef struct ln_value_info {
 } ln_value_info;
 
 typedef enum ln_attribute_type { /* AttributeProto.AttributeType */
-    LN_ATTRIBUTE_UNDEFINED = 0,
-    LN_ATTRIBUTE_FLOAT = 1,
-    LN_ATTRIBUTE_INT = 2,
-    LN_ATTRIBUTE_STRING = 3,
-    LN_ATTRIBUTE_TENSOR = 4,
-    LN_ATTRIBUTE_GRAPH = 5,
-    LN_ATTRIBUTE_FLOATS = 6,
-    LN_ATTRIBUTE_INTS = 7,
-    LN_ATTRIBUTE_STRINGS = 8,
-    LN_ATTRIBUTE_TENSORS = 9,
-    LN_ATTRIBUTE_GRAPHS = 10,
-    LN_ATTRIBUTE_SPARSE_TENSOR = 11,
-    LN_ATTRIBUTE_SPARSE_TENSORS = 12,
-    LN_ATTRIBUTE_TYPE_PROTO = 13,
-    LN_ATTRIBUTE_TYPE_PROTOS = 14
+                                 LN_ATTRIBUTE_UNDEFINED = 0,
+                                 LN_ATTRIBUTE_FLOAT = 1,
+                                 LN_ATTRIBUTE_INT = 2,
+                                 LN_ATTRIBUTE_STRING = 3,
+                                 LN_ATTRIBUTE_TENSOR = 4,
+                                 LN_ATTRIBUTE_GRAPH = 5,
+                                 LN_ATTRIBUTE_FLOATS = 6,
+                                 LN_ATTRIBUTE_INTS = 7,
+                                 LN_ATTRIBUTE_STRINGS = 8,
+                                 LN_ATTRIBUTE_TENSORS = 9,
+                                 LN_ATTRIBUTE_GRAPHS = 10,
+                                 LN_ATTRIBUTE_SPARSE_TENSOR = 11,
+                                 LN_ATTRIBUTE_SPARSE_TENSORS = 12,
+                                 LN_ATTRIBUTE_TYPE_PROTO = 13,
+                                 LN_ATTRIBUTE_TYPE_PROTOS = 14
 } ln_attribute_type;
 
 /* One attribute; single values are arrays of one. */
@@ -79,7 +79,7 @@ typedef struct ln_attribute {
 } ln_attribute;
 
 struct ln_node {
-    const char *name;     /* "" when the model gives none */
+    const char *name; /* "" when the model gives none */
     const char *op_type;
     const char *domain;   /* "" for ai.onnx */
     const char *overload; /* of a model-local function, "" otherwise */
@@ -95,8 +95,8 @@ struct ln_node {
     ln_dtype output_dtype; /* type of outputs whose type variable no input binds */
     /* Set while compiling: */
     const struct ln_op_row *row;
-    void *params;   /* what row->build made of the attributes */
-    void *packed;   /* what row->pack made of the constant inputs */
+    void *params; /* what row->build made of the attributes */
+    void *packed; /* what row->pack made of the constant inputs */
     bool removed;
 };
 
@@ -160,7 +160,8 @@ typedef struct ln_model {
     int32_t n_functions;
     int32_t n_training_infos;
     ln_graph *graph;
-    ln_value_info *values; /* [n_values]; entry 0 is unused. Grows: hold ids, not pointers, across ln_graph_add_value */
+    ln_value_info
+        *values; /* [n_values]; entry 0 is unused. Grows: hold ids, not pointers, across ln_graph_add_value */
     int32_t n_values;
     int32_t values_capacity;
 } ln_model;

@@ -51,7 +51,8 @@ ln_status ln_build_activation(ln_build *build, ln_activation_f32 *activation) {
     }
     const float alpha = ln_attr_float(build, "activation_alpha", row->alpha);
     const float beta = ln_attr_float(build, "activation_beta", row->beta);
-    *activation = (ln_activation_f32){true, row->kind, count > 0 ? given[0] : alpha, count > 1 ? given[1] : beta};
+    *activation =
+        (ln_activation_f32){true, row->kind, count > 0 ? given[0] : alpha, count > 1 ? given[1] : beta};
     return ln_build_status(build);
 }
 

@@ -120,7 +120,7 @@ static ln_status run_arg(ln_op *op) {
 }
 
 #define ARG(name, since, until, types)                                                                       \
-    { name, "", since, until, "A>l", {types}, build_arg, infer_arg, run_arg, NULL, 0, NULL }
+    {name, "", since, until, "A>l", {types}, build_arg, infer_arg, run_arg, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     ARG("ArgMax", 1, 12, LN_T_NUMBER),

@@ -78,7 +78,8 @@ const char *ln_attr_string(ln_build *build, const char *name, const char *otherw
     if (!attribute) {
         return otherwise;
     }
-    const char *text = ln_arena_text(build->arena, attribute->as.strings[0].data, attribute->as.strings[0].length);
+    const char *text =
+        ln_arena_text(build->arena, attribute->as.strings[0].data, attribute->as.strings[0].length);
     if (!text) {
         build->status = LN_OUT_OF_MEMORY;
         return otherwise;

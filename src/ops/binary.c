@@ -344,7 +344,7 @@ static ln_status run_variadic(ln_op *op) {
 
 #define IN_PLACE (LN_OP_INPLACE_0 | LN_OP_INPLACE_1)
 #define ROW(name, since, until, signature, types, build)                                                     \
-    { name, "", since, until, signature, {types}, build, infer_arithmetic, run_binary, NULL, IN_PLACE, NULL }
+    {name, "", since, until, signature, {types}, build, infer_arithmetic, run_binary, NULL, IN_PLACE, NULL}
 #define ARITHMETIC(name)                                                                                     \
     ROW(name, 1, 5, "AA>A", LN_T_FLOAT, build_old_broadcast),                                                \
         ROW(name, 6, 6, "AA>A", LN_T_HIGH, build_old_broadcast),                                             \
@@ -352,12 +352,10 @@ static ln_status run_variadic(ln_op *op) {
         ROW(name, 13, 13, "AA>A", LN_T_HIGH | LN_BIT(LN_BFLOAT16), build_binary),                            \
         ROW(name, 14, LN_OPEN, "AA>A", LN_T_NUMBER_BF, build_binary)
 #define POW(since, until, base, exponent)                                                                    \
-    {                                                                                                        \
-        "Pow", "", since, until, "AB>A", {base, exponent}, build_binary, infer_arithmetic, run_binary, NULL, \
-            LN_OP_INPLACE_0, NULL                                                                            \
-    }
+    {"Pow",      "",   since,           until, "AB>A", {base, exponent}, build_binary, infer_arithmetic,     \
+     run_binary, NULL, LN_OP_INPLACE_0, NULL}
 #define LOGICAL(name, since, until, types, build, run)                                                       \
-    { name, "", since, until, "AA>b", {types}, build, infer_logical, run, NULL, 0, NULL }
+    {name, "", since, until, "AA>b", {types}, build, infer_logical, run, NULL, 0, NULL}
 #define BOOLEAN(name)                                                                                        \
     LOGICAL(name, 1, 6, LN_BIT(LN_BOOL), build_old_broadcast, run_binary),                                   \
         LOGICAL(name, 7, LN_OPEN, LN_BIT(LN_BOOL), build_binary, run_binary)
@@ -370,10 +368,8 @@ static ln_status run_variadic(ln_op *op) {
     LOGICAL(name, 12, 15, LN_T_NUMBER, build_binary, run_binary),                                            \
         LOGICAL(name, 16, LN_OPEN, LN_T_NUMBER_BF, build_binary, run_binary)
 #define VARIADIC(name, since, until, types)                                                                  \
-    {                                                                                                        \
-        name, "", since, until, "A+>A", {types}, build_variadic, infer_variadic, run_variadic, NULL,         \
-            LN_OP_INPLACE_0, NULL                                                                            \
-    }
+    {name,           "",           since, until,           "A+>A", {types}, build_variadic,                  \
+     infer_variadic, run_variadic, NULL,  LN_OP_INPLACE_0, NULL}
 #define SUM(name) VARIADIC(name, 1, 12, LN_T_FLOAT), VARIADIC(name, 13, LN_OPEN, LN_T_FLOAT_BF)
 #define EXTREMUM(name)                                                                                       \
     VARIADIC(name, 1, 11, LN_T_FLOAT), VARIADIC(name, 12, 12, LN_T_NUMBER),                                  \

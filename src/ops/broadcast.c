@@ -18,7 +18,8 @@ static void input_strides(const ln_shape *output, const ln_shape *input, int64_t
 }
 
 /* Whether axis `next` continues axis `last` of the walk for every input. */
-static bool mergeable(const ln_broadcast *walk, int last, int64_t strides[][LN_MAX_RANK], int next, int64_t dim) {
+static bool mergeable(const ln_broadcast *walk, int last, int64_t strides[][LN_MAX_RANK], int next,
+                      int64_t dim) {
     for (int i = 0; i < walk->n_inputs; ++i) {
         if (walk->strides[i][last] != strides[i][next] * dim) {
             return false;
@@ -27,7 +28,8 @@ static bool mergeable(const ln_broadcast *walk, int last, int64_t strides[][LN_M
     return true;
 }
 
-void ln_broadcast_init(ln_broadcast *walk, const ln_shape *output, int n_inputs, const ln_shape *const *inputs) {
+void ln_broadcast_init(ln_broadcast *walk, const ln_shape *output, int n_inputs,
+                       const ln_shape *const *inputs) {
     int64_t strides[LN_BROADCAST_INPUTS][LN_MAX_RANK];
     walk->n_inputs = n_inputs;
     walk->count = ln_shape_count(output);

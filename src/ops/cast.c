@@ -360,15 +360,11 @@ static ln_status run_bit_cast(ln_op *op) {
 /* Rows ------------------------------------------------------------------------------------------------------ */
 
 #define CAST(since, until, types, build)                                                                     \
-    {                                                                                                        \
-        "Cast", "", since, until, "A>B", {types, types}, build, infer_cast, run_cast, NULL, LN_OP_INPLACE_0, \
-            NULL                                                                                             \
-    }
+    {"Cast", "",         since,    until, "A>B",           {types, types},                                   \
+     build,  infer_cast, run_cast, NULL,  LN_OP_INPLACE_0, NULL}
 #define LIKE(since, until, types)                                                                            \
-    {                                                                                                        \
-        "CastLike", "", since, until, "AB>B", {types, types}, build_like, infer_like, run_cast, NULL,        \
-            LN_OP_INPLACE_0, NULL                                                                            \
-    }
+    {"CastLike", "",         since,    until, "AB>B",          {types, types},                               \
+     build_like, infer_like, run_cast, NULL,  LN_OP_INPLACE_0, NULL}
 
 #define T_1    (LN_T_NUMBER | LN_BIT(LN_BOOL))
 #define T_9    (T_1 | LN_BIT(LN_STRING))

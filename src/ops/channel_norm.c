@@ -550,12 +550,10 @@ static ln_status run_lrn(ln_op *op) {
 /* Rows ------------------------------------------------------------------------------------------------------- */
 
 #define BATCH(since, until, signature, types)                                                                \
-    {                                                                                                        \
-        "BatchNormalization", "", since, until, signature, {types, types, types}, build_batch, infer_batch,  \
-            run_batch, NULL, LN_OP_INPLACE_0, NULL                                                           \
-    }
+    {"BatchNormalization", "",          since,     until, signature,       {types, types, types},            \
+     build_batch,          infer_batch, run_batch, NULL,  LN_OP_INPLACE_0, NULL}
 #define NORM(name, since, until, signature, types, build, infer, run, flags)                                 \
-    { name, "", since, until, signature, {types}, build, infer, run, NULL, flags, NULL }
+    {name, "", since, until, signature, {types}, build, infer, run, NULL, flags, NULL}
 
 static const ln_op_row rows[] = {
     BATCH(1, 13, "AAAAA>AA?A?A?A?", LN_T_FLOAT),

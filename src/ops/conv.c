@@ -7,6 +7,7 @@
  */
 #include "ops/conv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/activation.h"
@@ -31,6 +32,8 @@ static ln_status resolve_transposed(ln_op *op, const ln_conv_params *params, ln_
     for (int i = 0; i < s->rank; ++i) {
         const int64_t extent = (s->kernel[i] - 1) * s->dilation[i] + 1;
         const int64_t extra = params->n_output_padding ? params->output_padding[i] : 0;
+        LN_OP_CHECK(op, extra >= 0 && extra < INT32_MAX, INVALID_ATTRIBUTE,
+                    "output_padding %lld is out of range", (long long)extra);
         const int64_t full = s->stride[i] * (s->in[i] - 1) + extra + extent;
         const bool same = window->auto_pad == LN_PAD_SAME_UPPER || window->auto_pad == LN_PAD_SAME_LOWER;
         if (params->n_output_shape || same) {
@@ -41,8 +44,12 @@ static ln_status resolve_transposed(ln_op *op, const ln_conv_params *params, ln_
             s->pad_begin[i] = window->auto_pad == LN_PAD_SAME_UPPER ? half : rest;
         } else {
             const bool given = window->n_pads > 0 && window->auto_pad == LN_PAD_NOTSET;
+            const int64_t pad_end = given ? window->pads[s->rank + i] : 0;
             s->pad_begin[i] = given ? window->pads[i] : 0;
-            s->out[i] = full - s->pad_begin[i] - (given ? window->pads[s->rank + i] : 0);
+            LN_OP_CHECK(op, llabs(s->pad_begin[i]) < INT32_MAX && llabs(pad_end) < INT32_MAX,
+                        INVALID_ATTRIBUTE, "pads of %lld and %lld are out of range",
+                        (long long)s->pad_begin[i], (long long)pad_end);
+            s->out[i] = full - s->pad_begin[i] - pad_end;
         }
         LN_OP_CHECK(op, s->out[i] >= 0 && s->out[i] < INT32_MAX, INVALID_SHAPE,
                     "the output would have size %lld along spatial axis %d", (long long)s->out[i], i);
@@ -56,24 +63,27 @@ static ln_status check_operands(ln_op *op, const ln_conv_params *params, int64_t
     char left[LN_SHAPE_TEXT_BYTES];
     char right[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, x->rank >= 3 && x->rank == w->rank, INVALID_SHAPE,
-                "input has shape %s and weight %s, expected the same rank of 3 or more", ln_shape_text(x, left),
-                ln_shape_text(w, right));
+                "input has shape %s and weight %s, expected the same rank of 3 or more",
+                ln_shape_text(x, left), ln_shape_text(w, right));
     const int64_t group = params->group;
     const int64_t channels = params->transposed ? w->dims[0] : w->dims[1] * group;
     *out_channels = params->transposed ? w->dims[1] * group : w->dims[0];
-    LN_OP_CHECK(op, group >= 1 && channels == x->dims[1] && channels % group == 0 && *out_channels % group == 0,
+    LN_OP_CHECK(op,
+                group >= 1 && channels == x->dims[1] && channels % group == 0 && *out_channels % group == 0,
                 INVALID_SHAPE, "input %s and weight %s do not fit with group %lld", ln_shape_text(x, left),
                 ln_shape_text(w, right), (long long)group);
     const ln_value *b = ln_in(op, B);
     LN_OP_CHECK(op, !b || (b->shape.rank == 1 && b->shape.dims[0] == *out_channels), INVALID_SHAPE,
-                "bias has shape %s, expected [%lld]", ln_shape_text(&b->shape, left), (long long)*out_channels);
+                "bias has shape %s, expected [%lld]", ln_shape_text(&b->shape, left),
+                (long long)*out_channels);
     return LN_OK;
 }
 
 /* Shapes as the kernels take them, batch and channels included. */
-static void kernel_shape(const ln_conv_params *params, const ln_shape *x, const ln_shape *w, const ln_window_shape *s,
-                         ln_conv_shape *out) {
-    *out = (ln_conv_shape){.rank = (size_t)s->rank, .batch = (size_t)x->dims[0], .groups = (size_t)params->group};
+static void kernel_shape(const ln_conv_params *params, const ln_shape *x, const ln_shape *w,
+                         const ln_window_shape *s, ln_conv_shape *out) {
+    *out = (ln_conv_shape){
+        .rank = (size_t)s->rank, .batch = (size_t)x->dims[0], .groups = (size_t)params->group};
     out->in_channels = (size_t)x->dims[1];
     out->out_channels = (size_t)(params->transposed ? w->dims[1] * params->group : w->dims[0]);
     for (int i = 0; i < s->rank; ++i) {
@@ -101,8 +111,9 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
     }
     LN_TRY(ln_window_resolve(op, &window, x, ln_in(op, W)->shape.dims + 2, s));
     if (params->transposed) {
-        LN_OP_CHECK(op, (!params->n_output_shape || params->n_output_shape == s->rank) &&
-                            (!params->n_output_padding || params->n_output_padding == s->rank),
+        LN_OP_CHECK(op,
+                    (!params->n_output_shape || params->n_output_shape == s->rank) &&
+                        (!params->n_output_padding || params->n_output_padding == s->rank),
                     INVALID_ATTRIBUTE, "output_shape and output_padding need %d entries", s->rank);
         LN_TRY(resolve_transposed(op, params, s));
     }
@@ -132,10 +143,11 @@ static void plan_kernels(ln_op *op, const ln_window_shape *s) {
     ln_conv_f32_plan_init(&c->plan, route, &shape);
     c->pack_now = op->packed == NULL;
     op->task_scratch_bytes = c->plan.scratch_bytes;
-    op->scratch_bytes = staged_bytes(ln_in(op, X)) + staged_bytes(ln_in(op, B)) + staged_bytes(ln_in(op, RESIDUAL)) +
-                        staged_bytes(ln_out(op, 0));
+    op->scratch_bytes = staged_bytes(ln_in(op, X)) + staged_bytes(ln_in(op, B)) +
+                        staged_bytes(ln_in(op, RESIDUAL)) + staged_bytes(ln_out(op, 0));
     if (c->pack_now) {
-        op->scratch_bytes += staged_bytes(ln_in(op, W)) + ((route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63);
+        op->scratch_bytes +=
+            staged_bytes(ln_in(op, W)) + ((route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63);
     }
 }
 
@@ -203,7 +215,8 @@ static ln_status run_kernels(ln_op *op) {
         c->w = float_form(c, ln_in(op, W), &scratch, true);
         c->args.w_packed = (float *)(void *)scratch;
     }
-    return c->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&c->stages), convolve) : convolve(op);
+    return c->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&c->stages), convolve)
+                           : convolve(op);
 }
 
 /* ---- float64: one output channel of one image a task ---- */
@@ -232,7 +245,8 @@ static int64_t flat(const int64_t *position, const int64_t *dims, int rank) {
 }
 
 /* Input position of an output position and a tap; false outside. A transposed convolution runs the map backwards. */
-static bool tap_input(const ln_window_shape *s, bool transposed, const int64_t *out, const int64_t *tap, int64_t *in) {
+static bool tap_input(const ln_window_shape *s, bool transposed, const int64_t *out, const int64_t *tap,
+                      int64_t *in) {
     for (int i = 0; i < s->rank; ++i) {
         if (transposed) {
             const int64_t at = out[i] + s->pad_begin[i] - tap[i] * s->dilation[i];
@@ -250,7 +264,8 @@ static bool tap_input(const ln_window_shape *s, bool transposed, const int64_t *
     return true;
 }
 
-static double direct_sum(const ln_op *op, const ln_window_shape *s, int64_t n, int64_t m, const int64_t *out) {
+static double direct_sum(const ln_op *op, const ln_window_shape *s, int64_t n, int64_t m,
+                         const int64_t *out) {
     const ln_conv_params *params = op->params;
     const double *x = op->inputs[X]->data;
     const double *w = op->inputs[W]->data;
@@ -275,8 +290,9 @@ static double direct_sum(const ln_op *op, const ln_window_shape *s, int64_t n, i
         const int64_t at = flat(in, s->in, s->rank);
         const int64_t t = flat(tap, s->kernel, s->rank);
         for (int64_t c = 0; c < per_group; ++c) {
-            const int64_t weight = params->transposed ? ((first + c) * m_per_group + m % m_per_group) * taps + t
-                                                      : (m * per_group + c) * taps + t;
+            const int64_t weight = params->transposed
+                                       ? ((first + c) * m_per_group + m % m_per_group) * taps + t
+                                       : (m * per_group + c) * taps + t;
             sum += x[(n * channels + first + c) * pixels + at] * w[weight];
         }
     } while (next_position(tap, s->kernel, s->rank));
@@ -292,7 +308,8 @@ static void direct_task(ln_op *op, int64_t index, void *scratch) {
     double *dst = (double *)y->data + index * ln_shape_product(&y->shape, 2, y->shape.rank);
     int64_t out[LN_WINDOW_RANK] = {0};
     do {
-        *dst++ = direct_sum(op, s, index / y->shape.dims[1], m, out) + (b ? ((const double *)b->data)[m] : 0.0);
+        *dst++ =
+            direct_sum(op, s, index / y->shape.dims[1], m, out) + (b ? ((const double *)b->data)[m] : 0.0);
     } while (next_position(out, s->out, s->rank));
 }
 
@@ -329,7 +346,8 @@ static ln_status pack_conv(ln_op *op) {
     }
     const ln_window *window = &params->window;
     ln_window_shape s = {.rank = w->shape.rank - 2};
-    ln_shape x = {.rank = w->shape.rank, .dims = {1, params->transposed ? w->shape.dims[0] : w->shape.dims[1] * params->group}};
+    ln_shape x = {.rank = w->shape.rank,
+                  .dims = {1, params->transposed ? w->shape.dims[0] : w->shape.dims[1] * params->group}};
     for (int i = 0; i < s.rank; ++i) {
         s.kernel[i] = w->shape.dims[2 + i];
         s.stride[i] = window->n_strides == s.rank ? window->strides[i] : 1;

@@ -8,12 +8,12 @@
 typedef struct ln_conv_params {
     ln_window window;
     int64_t group;
-    bool transposed;                        /* ConvTranspose */
-    int n_output_shape, n_output_padding;   /* ConvTranspose; 0 where absent */
+    bool transposed;                      /* ConvTranspose */
+    int n_output_shape, n_output_padding; /* ConvTranspose; 0 where absent */
     int64_t output_shape[LN_WINDOW_RANK];
     int64_t output_padding[LN_WINDOW_RANK];
     ln_activation_f32 activation;
-    bool residual_last;                     /* input 3 is added after the activation */
+    bool residual_last; /* input 3 is added after the activation */
 } ln_conv_params;
 
 #endif

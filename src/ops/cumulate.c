@@ -110,10 +110,8 @@ static ln_status run_cumulate(ln_op *op) {
 }
 
 #define CUMULATE(name, since, until, types)                                                                  \
-    {                                                                                                        \
-        name, "", since, until, "AB>A", {types, LN_T_INDEX}, build_cumulate, infer_cumulate, run_cumulate,   \
-            NULL, LN_OP_INPLACE_0, NULL                                                                      \
-    }
+    {name,           "",           since, until,           "AB>A", {types, LN_T_INDEX}, build_cumulate,      \
+     infer_cumulate, run_cumulate, NULL,  LN_OP_INPLACE_0, NULL}
 
 static const ln_op_row rows[] = {
     CUMULATE("CumSum", 11, 13, LN_T_HIGH & ~LN_BIT(LN_FLOAT16)),

@@ -251,10 +251,8 @@ static ln_status run_scaler(ln_op *op) {
 
 #define T_SINGLE (LN_T_HALF | LN_BIT(LN_FLOAT))
 #define BIASED(name, signature, build, flags)                                                                \
-    {                                                                                                        \
-        name, "com.microsoft", 1, LN_OPEN, signature, {T_SINGLE}, build, infer_biased, run_biased, NULL,     \
-            flags, NULL                                                                                      \
-    }
+    {name,  "com.microsoft", 1,          LN_OPEN, signature, {T_SINGLE},                                     \
+     build, infer_biased,    run_biased, NULL,    flags,     NULL}
 
 static const ln_op_row rows[] = {
     {"SwiGLU",

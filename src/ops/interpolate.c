@@ -105,7 +105,8 @@ size_t ln_interpolate_scratch(const ln_op *op, const ln_resize_rule *rules, size
         bytes += table_bytes(&rules[axes[i]]);
     }
     if (is_plane_form(input->dtype, rules, rank)) {
-        *task_bytes = (size_t)ln_resize_taps(&rules[rank - 2]) * ((size_t)rules[rank - 1].out + 1) * sizeof(float);
+        *task_bytes =
+            (size_t)ln_resize_taps(&rules[rank - 2]) * ((size_t)rules[rank - 1].out + 1) * sizeof(float);
         return bytes;
     }
     int64_t counts[2];

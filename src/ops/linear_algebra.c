@@ -114,7 +114,7 @@ static ln_status run_inverse(ln_op *op) {
 }
 
 #define SQUARE(name, domain, since, until, types, infer, run)                                                \
-    { name, domain, since, until, "A>A", {types}, ln_build_nothing, infer, run, NULL, 0, NULL }
+    {name, domain, since, until, "A>A", {types}, ln_build_nothing, infer, run, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     SQUARE("Det", "", 11, 21, LN_T_FLOAT, infer_det, run_det),

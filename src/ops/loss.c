@@ -124,10 +124,7 @@ static ln_status run_loss(ln_op *op) {
 }
 
 #define LOSS(name, since, until, signature, types)                                                           \
-    {                                                                                                        \
-        name, "", since, until, signature, {types, LN_T_INDEX}, build_loss, infer_loss, run_loss, NULL, 0,   \
-            NULL                                                                                             \
-    }
+    {name, "", since, until, signature, {types, LN_T_INDEX}, build_loss, infer_loss, run_loss, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     LOSS("NegativeLogLikelihoodLoss", 12, 21, "ABA?>A", LN_T_FLOAT),

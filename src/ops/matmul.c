@@ -16,12 +16,12 @@
 /* What infer settles for run. */
 typedef struct product {
     ln_gemm_f32_args args;
-    ln_stages stages;     /* conversions before; after the product the list holds the one of Y */
-    ln_broadcast batch;   /* batch axes: offsets in matrices of A and B */
+    ln_stages stages;   /* conversions before; after the product the list holds the one of Y */
+    ln_broadcast batch; /* batch axes: offsets in matrices of A and B */
     int64_t batches;
     int64_t m, k, n;
-    size_t tasks;         /* of one batch */
-    size_t packed_bytes;  /* of one matrix of B */
+    size_t tasks;        /* of one batch */
+    size_t packed_bytes; /* of one matrix of B */
     const char *packed;
     float *a, *b, *c, *y; /* float32 operands, staged or as they are */
 } product;
@@ -54,7 +54,8 @@ static ln_status check_addend(ln_op *op, const ln_shape *y) {
     char text[LN_SHAPE_TEXT_BYTES];
     char other[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, !c || (ln_shape_broadcast(&c->shape, y, &sum) && ln_shape_equal(&sum, y)), INVALID_SHAPE,
-                "C of shape %s does not broadcast to %s", ln_shape_text(&c->shape, text), ln_shape_text(y, other));
+                "C of shape %s does not broadcast to %s", ln_shape_text(&c->shape, text),
+                ln_shape_text(y, other));
     return LN_OK;
 }
 
@@ -65,8 +66,9 @@ static ln_status infer_shape(ln_op *op, product *p) {
     const ln_shape *b = &ln_in(op, 1)->shape;
     char left[LN_SHAPE_TEXT_BYTES];
     char right[LN_SHAPE_TEXT_BYTES];
-    LN_OP_CHECK(op, a->rank >= 1 && b->rank >= 1 && (!params->is_gemm || (a->rank == 2 && b->rank == 2)), INVALID_SHAPE,
-                "cannot multiply shapes %s and %s", ln_shape_text(a, left), ln_shape_text(b, right));
+    LN_OP_CHECK(op, a->rank >= 1 && b->rank >= 1 && (!params->is_gemm || (a->rank == 2 && b->rank == 2)),
+                INVALID_SHAPE, "cannot multiply shapes %s and %s", ln_shape_text(a, left),
+                ln_shape_text(b, right));
     const operand x = view(a, params->trans_a, false);
     const operand z = view(b, params->trans_b, true);
     ln_shape y;
@@ -79,7 +81,8 @@ static ln_status infer_shape(ln_op *op, product *p) {
     p->m = x.rows;
     p->k = x.cols;
     p->n = z.cols;
-    if (ln_shape_count(&z.batch) == 1 && !params->trans_a) { /* one B: the batches of A are rows of one product */
+    if (ln_shape_count(&z.batch) == 1 &&
+        !params->trans_a) { /* one B: the batches of A are rows of one product */
         p->m *= p->batches;
         p->batches = 1;
     }
@@ -134,8 +137,8 @@ static ln_status plan_gemm(ln_op *op, product *p) {
     p->packed_bytes = ln_gemm_f32.packed_b_bytes((size_t)p->k, (size_t)p->n);
     p->tasks = ln_gemm_f32.task_count(args);
     op->task_scratch_bytes = ln_gemm_f32.scratch_bytes(args);
-    op->scratch_bytes = operand_bytes(ln_in(op, 0)) + operand_bytes(ln_in(op, 2)) + operand_bytes(ln_out(op, 0)) +
-                        (op->packed ? 0 : operand_bytes(ln_in(op, 1)));
+    op->scratch_bytes = operand_bytes(ln_in(op, 0)) + operand_bytes(ln_in(op, 2)) +
+                        operand_bytes(ln_out(op, 0)) + (op->packed ? 0 : operand_bytes(ln_in(op, 1)));
     return LN_OK;
 }
 
@@ -163,7 +166,8 @@ static void stage_task(ln_op *op, int64_t index, void *scratch) {
 static ln_status store_result(ln_op *op) {
     product *p = LN_LOCAL(op, product);
     p->stages.count = 0;
-    ln_stage_add(&p->stages, op->outputs[0]->dtype, op->outputs[0]->data, p->y, ln_value_count(op->outputs[0]), true);
+    ln_stage_add(&p->stages, op->outputs[0]->dtype, op->outputs[0]->data, p->y,
+                 ln_value_count(op->outputs[0]), true);
     return ln_op_grid(op, stage_task, ln_stage_tasks(&p->stages));
 }
 
@@ -199,7 +203,8 @@ static ln_status run_gemm(ln_op *op) {
     p->c = float_form(p, ln_in(op, 2), &scratch, true);
     p->y = float_form(p, ln_out(op, 0), &scratch, false);
     bind_addend(op, p);
-    return p->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&p->stages), multiply) : multiply(op);
+    return p->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&p->stages), multiply)
+                           : multiply(op);
 }
 
 /* ---- Other types: one output row at a time ---- */
@@ -246,7 +251,8 @@ static void finish_row(const ln_op *op, const product *p, int64_t row, number *s
     }
     for (int64_t j = 0; j < p->n; ++j) {
         if (real) {
-            sum[j].f64 = (double)params->alpha * sum[j].f64 + (c ? (double)params->beta * addend[j].f64 : 0.0);
+            sum[j].f64 =
+                (double)params->alpha * sum[j].f64 + (c ? (double)params->beta * addend[j].f64 : 0.0);
         } else if (params->alpha == 1.0F && params->beta == 1.0F) {
             sum[j].i64 = (int64_t)((uint64_t)sum[j].i64 + (c ? (uint64_t)addend[j].i64 : 0));
         } else {
@@ -380,10 +386,11 @@ static ln_status build_fused_gemm(ln_build *build) {
     return ln_build_activation(build, &params->activation);
 }
 
-#define NUMBERS_9 (LN_T_HIGH)
+#define NUMBERS_9  (LN_T_HIGH)
 #define NUMBERS_13 (LN_T_HIGH | LN_BIT(LN_BFLOAT16))
 #define PRODUCT(name, domain, since, until, signature, types, build)                                         \
-    {name, domain, since, until, signature, {types, 0, 0}, build, infer_matmul, run_matmul, pack_matmul, 0, NULL}
+    {name,  domain,       since,      until,       signature, {types, 0, 0},                                 \
+     build, infer_matmul, run_matmul, pack_matmul, 0,         NULL}
 
 static const ln_op_row rows[] = {
     PRODUCT("MatMul", "", 1, 8, "AA>A", LN_T_FLOAT, build_matmul),
@@ -396,6 +403,7 @@ static const ln_op_row rows[] = {
     PRODUCT("FusedMatMul", "com.microsoft", 1, LN_OPEN, "AA>A", LN_T_FLOAT_BF, build_matmul),
     PRODUCT("TransposeMatMul", "com.microsoft", 1, LN_OPEN, "AA>A", LN_T_FLOAT_BF, build_matmul),
     PRODUCT("FusedGemm", "com.microsoft", 1, LN_OPEN, "AAA?>A", LN_T_FLOAT_BF, build_fused_gemm),
-    PRODUCT("MatMulBias", "linnet", 1, LN_OPEN, "AAA?>A", LN_T_FLOAT_BF, build_matmul), /* made by a rewrite */
+    PRODUCT("MatMulBias", "linnet", 1, LN_OPEN, "AAA?>A", LN_T_FLOAT_BF,
+            build_matmul), /* made by a rewrite */
 };
 LN_FAMILY_TABLE(matmul, rows);

@@ -7,8 +7,8 @@
 
 /* Y = act(alpha * A * B + beta * C): Gemm, and MatMul with its batches. */
 typedef struct ln_matmul_params {
-    bool is_gemm;            /* A, B and Y are matrices, C broadcasts to Y */
-    bool trans_a, trans_b;   /* the last two axes are exchanged */
+    bool is_gemm;          /* A, B and Y are matrices, C broadcasts to Y */
+    bool trans_a, trans_b; /* the last two axes are exchanged */
     float alpha, beta;
     ln_activation_f32 activation;
 } ln_matmul_params;

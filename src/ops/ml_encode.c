@@ -296,7 +296,7 @@ static ln_status run_extractor(ln_op *op) {
 #define T_ENCODE2 (T_ENCODE1 | LN_BIT(LN_FLOAT))
 #define T_ENCODE4 (T_ENCODE2 | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT32) | LN_BIT(LN_INT16))
 #define ML(name, since, until, signature, a, b, build, infer, run)                                           \
-    { name, "ai.onnx.ml", since, until, signature, {a, b}, build, infer, run, NULL, 0, NULL }
+    {name, "ai.onnx.ml", since, until, signature, {a, b}, build, infer, run, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     ML("LabelEncoder", 1, 1, "A>B", T_ENCODE1, T_ENCODE1, build_encoder_1, infer_encoder, run_encoder),

@@ -287,7 +287,7 @@ static ln_status run_vectorizer(ln_op *op) {
 
 #define T_NUMBERS (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
 #define ML(name, signature, build, infer, run)                                                               \
-    { name, "ai.onnx.ml", 1, LN_OPEN, signature, {T_NUMBERS}, build, infer, run, NULL, 0, NULL }
+    {name, "ai.onnx.ml", 1, LN_OPEN, signature, {T_NUMBERS}, build, infer, run, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     ML("Binarizer", "A>A", build_binarizer, ln_infer_same, run_binarizer),

@@ -415,10 +415,8 @@ static ln_status run_svm_regressor(ln_op *op) {
 #define T_NUMBERS (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
 #define T_LABELS  (LN_BIT(LN_STRING) | LN_BIT(LN_INT64))
 #define ML(name, signature, build, run)                                                                      \
-    {                                                                                                        \
-        name, "ai.onnx.ml", 1, LN_OPEN, signature, {T_NUMBERS, T_LABELS}, build, infer_linear, run, NULL, 0, \
-            NULL                                                                                             \
-    }
+    {name,  "ai.onnx.ml", 1,   LN_OPEN, signature, {T_NUMBERS, T_LABELS},                                    \
+     build, infer_linear, run, NULL,    0,         NULL}
 
 static const ln_op_row rows[] = {
     ML("LinearClassifier", "A>Bf", build_linear_classifier, run_linear),

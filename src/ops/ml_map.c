@@ -241,7 +241,7 @@ static ln_status run_cast_map(ln_op *op) {
 
 #define T_LIST (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT64) | LN_BIT(LN_STRING))
 #define ML(name, signature, build, infer, run)                                                               \
-    { name, "ai.onnx.ml", 1, LN_OPEN, signature, {T_LIST}, build, infer, run, NULL, LN_OP_DYNAMIC, NULL }
+    {name, "ai.onnx.ml", 1, LN_OPEN, signature, {T_LIST}, build, infer, run, NULL, LN_OP_DYNAMIC, NULL}
 
 static const ln_op_row rows[] = {
     ML("ZipMap", "f>{}", build_zip, infer_zip, run_zip),

@@ -205,10 +205,8 @@ static ln_status run_tree(ln_op *op) {
 #define T_NUMBERS (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
 #define T_LABELS  (LN_BIT(LN_STRING) | LN_BIT(LN_INT64))
 #define ML(name, since, signature, types, build)                                                             \
-    {                                                                                                        \
-        name, "ai.onnx.ml", since, LN_OPEN, signature, {types, T_LABELS}, build, infer_tree, run_tree, NULL, \
-            0, NULL                                                                                          \
-    }
+    {name,  "ai.onnx.ml", since,    LN_OPEN, signature, {types, T_LABELS},                                   \
+     build, infer_tree,   run_tree, NULL,    0,         NULL}
 
 static const ln_op_row rows[] = {
     ML("TreeEnsemble", 5, "A>A", LN_T_FLOAT, build_ensemble),

@@ -26,12 +26,13 @@ ln_status ln_op_ints(ln_op *op, int index, int64_t *values, int capacity, int *c
         return LN_OK;
     }
     LN_OP_CHECK(op, value->kind == LN_KIND_TENSOR && (value->dtype == LN_INT64 || value->dtype == LN_INT32),
-                INVALID_TYPE, "input %d is of type %s, expected int64 or int32", index, ln_dtype_name(value->dtype));
-    LN_OP_CHECK(op, value->shape.rank <= 1, INVALID_SHAPE, "input %d has rank %d, expected a list of numbers", index,
-                (int)value->shape.rank);
+                INVALID_TYPE, "input %d is of type %s, expected int64 or int32", index,
+                ln_dtype_name(value->dtype));
+    LN_OP_CHECK(op, value->shape.rank <= 1, INVALID_SHAPE, "input %d has rank %d, expected a list of numbers",
+                index, (int)value->shape.rank);
     const int64_t n = ln_value_count(value);
-    LN_OP_CHECK(op, n <= capacity, LIMIT_EXCEEDED, "input %d has %lld elements, at most %d are supported", index,
-                (long long)n, capacity);
+    LN_OP_CHECK(op, n <= capacity, LIMIT_EXCEEDED, "input %d has %lld elements, at most %d are supported",
+                index, (long long)n, capacity);
     ln_load_i64(value->dtype, value->data, 0, n, values);
     *count = (int)n;
     return LN_OK;
@@ -86,9 +87,9 @@ static ln_status check_shape(ln_op *op, int index, ln_dtype dtype, const ln_shap
     }
     const int64_t count = ln_shape_count(shape);
     size_t bytes = 0;
-    LN_OP_CHECK(op, count >= 0 && ln_dtype_bytes(dtype, count, &bytes) && bytes <= SIZE_MAX / 2, LIMIT_EXCEEDED,
-                "output %d of shape %s and type %s is too large", index, ln_shape_text(shape, text),
-                ln_dtype_name(dtype));
+    LN_OP_CHECK(op, count >= 0 && ln_dtype_bytes(dtype, count, &bytes) && bytes <= SIZE_MAX / 2,
+                LIMIT_EXCEEDED, "output %d of shape %s and type %s is too large", index,
+                ln_shape_text(shape, text), ln_dtype_name(dtype));
     return LN_OK;
 }
 
@@ -116,7 +117,8 @@ ln_status ln_infer_broadcast(ln_op *op) {
     char left[LN_SHAPE_TEXT_BYTES];
     char right[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, ln_shape_broadcast(&a->shape, &b->shape, &shape), INVALID_SHAPE,
-                "shapes %s and %s do not broadcast", ln_shape_text(&a->shape, left), ln_shape_text(&b->shape, right));
+                "shapes %s and %s do not broadcast", ln_shape_text(&a->shape, left),
+                ln_shape_text(&b->shape, right));
     return ln_op_shape(op, 0, a->dtype, &shape);
 }
 

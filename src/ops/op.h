@@ -26,15 +26,17 @@ typedef struct ln_build ln_build;
 
 enum { LN_OPEN = 9999 }; /* `until` of a row whose definition is the newest one */
 
-enum {                             /* flags of a row */
-    LN_OP_ALIAS = 1 << 0,          /* output 0 has the bytes of input 0 (Reshape, Identity): no step is run */
-    LN_OP_INPLACE_0 = 1 << 1,      /* output 0 may overwrite input 0 when it has as many bytes */
-    LN_OP_INPLACE_1 = 1 << 2,      /* same for input 1 */
-    LN_OP_SHAPE_ONLY = 1 << 3,     /* outputs depend on the shapes of inputs alone: run works without their bytes */
-    LN_OP_DYNAMIC = 1 << 4,        /* outputs are made by run (ln_op_make*): infer sets types only. NonZero, sequences */
-    LN_OP_RANDOM = 1 << 5,         /* never folded */
-    LN_OP_CONTROL = 1 << 6,        /* runs subgraphs: `control` in place of run */
-    LN_OP_NAN_UNSAFE = 1 << 7,     /* reserved for rewrites: value may change under reordering */
+enum {                           /* flags of a row */
+       LN_OP_ALIAS = 1 << 0,     /* output 0 has the bytes of input 0 (Reshape, Identity): no step is run */
+       LN_OP_INPLACE_0 = 1 << 1, /* output 0 may overwrite input 0 when it has as many bytes */
+       LN_OP_INPLACE_1 = 1 << 2, /* same for input 1 */
+       LN_OP_SHAPE_ONLY =
+           1 << 3, /* outputs depend on the shapes of inputs alone: run works without their bytes */
+       LN_OP_DYNAMIC =
+           1 << 4, /* outputs are made by run (ln_op_make*): infer sets types only. NonZero, sequences */
+       LN_OP_RANDOM = 1 << 5,     /* never folded */
+       LN_OP_CONTROL = 1 << 6,    /* runs subgraphs: `control` in place of run */
+       LN_OP_NAN_UNSAFE = 1 << 7, /* reserved for rewrites: value may change under reordering */
 };
 
 typedef struct ln_control ln_control;
@@ -77,22 +79,22 @@ typedef struct ln_op_family {
 #define LN_T_FLOAT_BF (LN_T_FLOAT | LN_BIT(LN_BFLOAT16))                          /* and bfloat16 */
 #define LN_T_FLOAT8                                                                                          \
     (LN_BIT(LN_FLOAT8E4M3FN) | LN_BIT(LN_FLOAT8E4M3FNUZ) | LN_BIT(LN_FLOAT8E5M2) | LN_BIT(LN_FLOAT8E5M2FNUZ))
-#define LN_T_SINT    (LN_BIT(LN_INT8) | LN_BIT(LN_INT16) | LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
-#define LN_T_UINT    (LN_BIT(LN_UINT8) | LN_BIT(LN_UINT16) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64))
-#define LN_T_INT     (LN_T_SINT | LN_T_UINT)
-#define LN_T_HIGH    (LN_T_FLOAT | LN_BIT(LN_INT32) | LN_BIT(LN_INT64) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64))
-#define LN_T_INDEX   (LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
-#define LN_T_NUMBER  (LN_T_FLOAT | LN_T_INT)   /* all numeric, without bfloat16 */
+#define LN_T_SINT      (LN_BIT(LN_INT8) | LN_BIT(LN_INT16) | LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
+#define LN_T_UINT      (LN_BIT(LN_UINT8) | LN_BIT(LN_UINT16) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64))
+#define LN_T_INT       (LN_T_SINT | LN_T_UINT)
+#define LN_T_HIGH      (LN_T_FLOAT | LN_BIT(LN_INT32) | LN_BIT(LN_INT64) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64))
+#define LN_T_INDEX     (LN_BIT(LN_INT32) | LN_BIT(LN_INT64))
+#define LN_T_NUMBER    (LN_T_FLOAT | LN_T_INT) /* all numeric, without bfloat16 */
 #define LN_T_NUMBER_BF (LN_T_NUMBER | LN_BIT(LN_BFLOAT16))
-#define LN_T_COMPLEX (LN_BIT(LN_COMPLEX64) | LN_BIT(LN_COMPLEX128))
-#define LN_T_ALL     (LN_T_NUMBER | LN_T_COMPLEX | LN_BIT(LN_STRING) | LN_BIT(LN_BOOL)) /* all_tensor_types */
-#define LN_T_ALL_BF  (LN_T_ALL | LN_BIT(LN_BFLOAT16))                                   /* ir4 */
-#define LN_T_ALL_IR9 (LN_T_ALL_BF | LN_T_FLOAT8)
-#define LN_T_ALL_IR10 (LN_T_ALL_IR9 | LN_BIT(LN_UINT4) | LN_BIT(LN_INT4))
-#define LN_T_ALL_IR11 (LN_T_ALL_IR10 | LN_BIT(LN_FLOAT4E2M1))
-#define LN_T_ALL_IR12 (LN_T_ALL_IR11 | LN_BIT(LN_FLOAT8E8M0))
-#define LN_T_ALL_IR13 (LN_T_ALL_IR12 | LN_BIT(LN_UINT2) | LN_BIT(LN_INT2))
-#define LN_T_ANY     LN_T_ALL_IR13
+#define LN_T_COMPLEX   (LN_BIT(LN_COMPLEX64) | LN_BIT(LN_COMPLEX128))
+#define LN_T_ALL       (LN_T_NUMBER | LN_T_COMPLEX | LN_BIT(LN_STRING) | LN_BIT(LN_BOOL)) /* all_tensor_types */
+#define LN_T_ALL_BF    (LN_T_ALL | LN_BIT(LN_BFLOAT16))                                   /* ir4 */
+#define LN_T_ALL_IR9   (LN_T_ALL_BF | LN_T_FLOAT8)
+#define LN_T_ALL_IR10  (LN_T_ALL_IR9 | LN_BIT(LN_UINT4) | LN_BIT(LN_INT4))
+#define LN_T_ALL_IR11  (LN_T_ALL_IR10 | LN_BIT(LN_FLOAT4E2M1))
+#define LN_T_ALL_IR12  (LN_T_ALL_IR11 | LN_BIT(LN_FLOAT8E8M0))
+#define LN_T_ALL_IR13  (LN_T_ALL_IR12 | LN_BIT(LN_UINT2) | LN_BIT(LN_INT2))
+#define LN_T_ANY       LN_T_ALL_IR13
 
 /* ---- Build: attributes to params ------------------------------------------------------------------- */
 
@@ -148,20 +150,20 @@ typedef struct ln_grid {
 struct ln_op {
     ln_context *context;
     const ln_node *node;
-    const void *params;       /* node->params */
-    void *packed;             /* node->packed: one ln_alloc block without pointers into itself, so it may move */
-    uint32_t consumed;        /* pack: bit i says that the bytes of input i are not read any more */
+    const void *params; /* node->params */
+    void *packed;       /* node->packed: one ln_alloc block without pointers into itself, so it may move */
+    uint32_t consumed;  /* pack: bit i says that the bytes of input i are not read any more */
     ln_value *const *inputs;  /* [n_inputs]; NULL where absent */
     ln_value *const *outputs; /* [n_outputs]; NULL where nobody reads it */
     int n_inputs;
     int n_outputs;
-    ln_arena *texts;           /* characters of strings that this run makes */
-    size_t scratch_bytes;      /* infer asks; 64-byte aligned */
-    void *scratch;             /* run: the memory */
-    size_t task_scratch_bytes; /* infer asks; per thread */
-    ln_grid grid;              /* set by ln_op_grid */
-    uint64_t *random_state;    /* of the session's generator, for LN_OP_RANDOM rows */
-    int wanted;                /* input that ln_op_want could not give */
+    ln_arena *texts;                        /* characters of strings that this run makes */
+    size_t scratch_bytes;                   /* infer asks; 64-byte aligned */
+    void *scratch;                          /* run: the memory */
+    size_t task_scratch_bytes;              /* infer asks; per thread */
+    ln_grid grid;                           /* set by ln_op_grid */
+    uint64_t *random_state;                 /* of the session's generator, for LN_OP_RANDOM rows */
+    int wanted;                             /* input that ln_op_want could not give */
     _Alignas(16) unsigned char local[1408]; /* the operator's own, from infer to run */
 };
 
@@ -228,15 +230,16 @@ enum { LN_BROADCAST_INPUTS = 4 };
 /* An elementwise walk over up to four broadcast inputs: axes that broadcast alike are merged, so that the inner run
  * is long. Stride 0 where an input repeats. */
 typedef struct ln_broadcast {
-    int rank;                 /* of the merged axes, at least 1 */
+    int rank; /* of the merged axes, at least 1 */
     int n_inputs;
     int64_t dims[LN_MAX_RANK];
     int64_t strides[LN_BROADCAST_INPUTS][LN_MAX_RANK]; /* in elements; the innermost is 0 or 1 */
-    int64_t count;            /* elements of the output */
+    int64_t count;                                     /* elements of the output */
 } ln_broadcast;
 
 /* Plans the walk; shapes are known to broadcast to `output`. */
-void ln_broadcast_init(ln_broadcast *walk, const ln_shape *output, int n_inputs, const ln_shape *const *inputs);
+void ln_broadcast_init(ln_broadcast *walk, const ln_shape *output, int n_inputs,
+                       const ln_shape *const *inputs);
 /* Element offsets of the inputs for output element `index`. */
 void ln_broadcast_seek(const ln_broadcast *walk, int64_t index, int64_t *offsets);
 /* Calls `visit` for inner runs that cover output elements [begin, end): output offset, length, input offsets. */
@@ -250,15 +253,16 @@ void ln_broadcast_each(const ln_broadcast *walk, int64_t begin, int64_t end, ln_
  * after each body it was asked to run, with `body_outputs` filled. The row binds the inputs of the next body and
  * returns with `body` set, or sets `body` to NULL when the node's outputs are made. Nothing recurses. */
 struct ln_control {
-    ln_op op;                  /* inputs and outputs of the node */
-    int64_t entry;             /* times called before */
-    ln_graph *body;            /* out: graph to run next, or NULL: done */
-    ln_value *body_inputs;     /* out: [body->n_inputs], LN_KIND_NONE at entry 0; kept with ln_value_keep or headers */
-    int32_t body_capacity;     /* entries of body_inputs: the largest n_inputs of the node's graphs */
+    ln_op op;       /* inputs and outputs of the node */
+    int64_t entry;  /* times called before */
+    ln_graph *body; /* out: graph to run next, or NULL: done */
+    ln_value
+        *body_inputs; /* out: [body->n_inputs], LN_KIND_NONE at entry 0; kept with ln_value_keep or headers */
+    int32_t body_capacity;         /* entries of body_inputs: the largest n_inputs of the node's graphs */
     ln_value *const *body_outputs; /* in: [last body's n_outputs] from the body that ran last */
-    void *state;               /* the row's own, zeroed at entry 0: LN_CONTROL_STATE_BYTES */
-    ln_value *kept;            /* the row's own values, LN_KIND_NONE at entry 0; released when the node is left */
-    int32_t kept_count;        /* body inputs + node outputs of the node */
+    void *state;                   /* the row's own, zeroed at entry 0: LN_CONTROL_STATE_BYTES */
+    ln_value *kept;     /* the row's own values, LN_KIND_NONE at entry 0; released when the node is left */
+    int32_t kept_count; /* body inputs + node outputs of the node */
 };
 enum { LN_CONTROL_STATE_BYTES = 128 };
 

@@ -6,9 +6,9 @@
 /* One window: what has been gathered of its taps so far. */
 typedef struct gathering {
     double value;
-    int64_t best;    /* index of the maximum, -1 before the first tap */
-    int64_t inside;  /* taps on the input */
-    int64_t padded;  /* taps on the input and its padding */
+    int64_t best;   /* index of the maximum, -1 before the first tap */
+    int64_t inside; /* taps on the input */
+    int64_t padded; /* taps on the input and its padding */
 } gathering;
 
 static bool next_position(int64_t *position, const int64_t *dims, int rank) {
@@ -33,7 +33,8 @@ static void add_tap(gathering *g, ln_pool_kind kind, double x, int64_t index, do
     }
 }
 
-static gathering gather(const double *src, const ln_window_shape *s, const int64_t *out, ln_pool_kind kind, double p) {
+static gathering gather(const double *src, const ln_window_shape *s, const int64_t *out, ln_pool_kind kind,
+                        double p) {
     gathering g = {kind == LN_POOL_MAX ? -INFINITY : 0.0, -1, 0, 0};
     int64_t tap[LN_WINDOW_RANK] = {0};
     do {
@@ -54,8 +55,8 @@ static gathering gather(const double *src, const ln_window_shape *s, const int64
     return g;
 }
 
-void ln_pool_plane_f64(double *dst, int64_t *indices, const double *src, const ln_window_shape *s, ln_pool_kind kind,
-                       bool count_include_pad, double p) {
+void ln_pool_plane_f64(double *dst, int64_t *indices, const double *src, const ln_window_shape *s,
+                       ln_pool_kind kind, bool count_include_pad, double p) {
     int64_t out[LN_WINDOW_RANK] = {0};
     for (int i = 0; i < s->rank; ++i) {
         if (s->out[i] == 0) {

@@ -322,7 +322,7 @@ static ln_status run_where(ln_op *op) {
 
 #define T_INT8 (LN_BIT(LN_INT8) | LN_BIT(LN_UINT8))
 #define QUANT(name, signature, build, infer, run, flags)                                                     \
-    { name, "com.microsoft", 1, LN_OPEN, signature, {T_INT8}, build, infer, run, NULL, flags, NULL }
+    {name, "com.microsoft", 1, LN_OPEN, signature, {T_INT8}, build, infer, run, NULL, flags, NULL}
 
 static const ln_op_row rows[] = {
     QUANT("QLinearAdd", "AfA?AfA?fA?>A", build_pair, infer_pair, run_pair, LN_OP_INPLACE_0),

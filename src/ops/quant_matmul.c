@@ -398,10 +398,8 @@ static ln_status run_product(ln_op *op) {
 #define T_Q8     (T_INT8 | LN_T_FLOAT8)
 #define T_SINGLE (LN_BIT(LN_FLOAT) | LN_T_HALF)
 #define PRODUCT(name, domain, since, until, signature, a, b, c)                                              \
-    {                                                                                                        \
-        name, domain, since, until, signature, {a, b, c}, build_product, infer_product, run_product, NULL,   \
-            0, NULL                                                                                          \
-    }
+    {name,          domain,        since,       until, signature, {a, b, c},                                 \
+     build_product, infer_product, run_product, NULL,  0,         NULL}
 
 static const ln_op_row rows[] = {
     PRODUCT("MatMulInteger", "", 10, LN_OPEN, "ABA?B?>i", T_INT8, T_INT8, 0),

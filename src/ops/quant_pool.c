@@ -181,7 +181,7 @@ static ln_status run_nhwc(ln_op *op) {
 
 #define T_INT8 (LN_BIT(LN_INT8) | LN_BIT(LN_UINT8))
 #define POOL(name, signature, build, infer, run)                                                             \
-    { name, "com.microsoft", 1, LN_OPEN, signature, {T_INT8}, build, infer, run, NULL, 0, NULL }
+    {name, "com.microsoft", 1, LN_OPEN, signature, {T_INT8}, build, infer, run, NULL, 0, NULL}
 
 static const ln_op_row rows[] = {
     POOL("QLinearAveragePool", "AfA?fA?>A", build_pool, infer_pool, run_pool),

@@ -373,15 +373,11 @@ static ln_status run_dynamic(ln_op *op) {
 #define T_I32    LN_BIT(LN_INT32)
 
 #define QUANTIZE(since, until, signature, a, b, c)                                                           \
-    {                                                                                                        \
-        "QuantizeLinear", "", since, until, signature, {a, b, c}, build_quantize, infer_linear, run_linear,  \
-            NULL, 0, NULL                                                                                    \
-    }
+    {"QuantizeLinear", "",           since,      until, signature, {a, b, c},                                \
+     build_quantize,   infer_linear, run_linear, NULL,  0,         NULL}
 #define DEQUANTIZE(since, until, signature, a, b, c)                                                         \
-    {                                                                                                        \
-        "DequantizeLinear", "", since, until, signature, {a, b, c}, build_dequantize, infer_linear,          \
-            run_linear, NULL, 0, NULL                                                                        \
-    }
+    {"DequantizeLinear", "",           since,      until, signature, {a, b, c},                              \
+     build_dequantize,   infer_linear, run_linear, NULL,  0,         NULL}
 
 static const ln_op_row rows[] = {
     QUANTIZE(10, 18, "AfB?>B", LN_BIT(LN_FLOAT) | T_I32, T_INT8, 0),

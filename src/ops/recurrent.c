@@ -142,8 +142,8 @@ static ln_gemm_f32_args product_args(int64_t m, int64_t n, int64_t k, const floa
 }
 
 /* c += a * part, c and the result with rows of c_stride. */
-static void product_f32(const weights_f32 *weights, int part, const float *a, float *c, int64_t c_stride, int64_t m,
-                        int64_t n, int64_t k) {
+static void product_f32(const weights_f32 *weights, int part, const float *a, float *c, int64_t c_stride,
+                        int64_t m, int64_t n, int64_t k) {
     ln_gemm_f32_args args = product_args(m, n, k, weights->packed[part > 0]);
     args.a = a;
     args.c = c;
@@ -153,9 +153,10 @@ static void product_f32(const weights_f32 *weights, int part, const float *a, fl
     run_gemm(&args, weights->scratch);
 }
 
-static void product_f64(const weights_f64 *weights, int part, const double *a, double *c, int64_t c_stride, int64_t m,
-                        int64_t n, int64_t k) {
-    const double *r = weights->r + (part > 0 ? 2 * k * k : 0); /* only GRU has parts beyond 0: rows from 2 * hidden */
+static void product_f64(const weights_f64 *weights, int part, const double *a, double *c, int64_t c_stride,
+                        int64_t m, int64_t n, int64_t k) {
+    const double *r =
+        weights->r + (part > 0 ? 2 * k * k : 0); /* only GRU has parts beyond 0: rows from 2 * hidden */
     for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
             double sum = 0;
@@ -173,18 +174,18 @@ static void product_f64(const weights_f64 *weights, int part, const double *a, d
                    (part) == 2 ? (run)->sizes->hidden : (run)->sizes->columns, (run)->sizes->batch,          \
                    part_columns((run)->params, (run)->sizes, (part)), (run)->sizes->hidden)
 
-#define REAL float
-#define NAME(x) x##_f32
-#define APPLY ln_gate_apply_f32
+#define REAL                          float
+#define NAME(x)                       x##_f32
+#define APPLY                         ln_gate_apply_f32
 #define PRODUCT(run, target, a, part) PRODUCT_OF(f32, run, target, a, part)
 #include "ops/recurrent_cells.h"
 #undef REAL
 #undef NAME
 #undef APPLY
 #undef PRODUCT
-#define REAL double
-#define NAME(x) x##_f64
-#define APPLY ln_gate_apply_f64
+#define REAL                          double
+#define NAME(x)                       x##_f64
+#define APPLY                         ln_gate_apply_f64
 #define PRODUCT(run, target, a, part) PRODUCT_OF(f64, run, target, a, part)
 #include "ops/recurrent_cells.h"
 
@@ -223,8 +224,9 @@ static ln_status check_input(ln_op *op, int index, const char *name, int rank, c
     const ln_shape expected = ln_shape_of(rank, dims);
     char have[LN_SHAPE_TEXT_BYTES];
     char want[LN_SHAPE_TEXT_BYTES];
-    LN_OP_CHECK(op, !value || ln_shape_equal(&value->shape, &expected), INVALID_SHAPE, "%s has shape %s, expected %s",
-                name, ln_shape_text(&value->shape, have), ln_shape_text(&expected, want));
+    LN_OP_CHECK(op, !value || ln_shape_equal(&value->shape, &expected), INVALID_SHAPE,
+                "%s has shape %s, expected %s", name, ln_shape_text(&value->shape, have),
+                ln_shape_text(&expected, want));
     return LN_OK;
 }
 
@@ -235,17 +237,20 @@ static ln_status infer_sizes(ln_op *op, ln_recurrent_sizes *sizes) {
     char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, x->rank == 3, INVALID_SHAPE, "X has shape %s, expected rank 3", ln_shape_text(x, text));
     LN_OP_CHECK(op, w->rank == 3 && w->dims[1] % params->gates == 0, INVALID_SHAPE,
-                "W has shape %s, expected [directions, %d * hidden, input]", ln_shape_text(w, text), params->gates);
+                "W has shape %s, expected [directions, %d * hidden, input]", ln_shape_text(w, text),
+                params->gates);
     sizes->steps = x->dims[params->batch_first ? 1 : 0];
     sizes->batch = x->dims[params->batch_first ? 0 : 1];
     sizes->input = x->dims[2];
     sizes->columns = w->dims[1];
     sizes->hidden = sizes->columns / params->gates;
     LN_OP_CHECK(op, !params->hidden || params->hidden == sizes->hidden, INVALID_ATTRIBUTE,
-                "hidden_size is %lld, the weights say %lld", (long long)params->hidden, (long long)sizes->hidden);
+                "hidden_size is %lld, the weights say %lld", (long long)params->hidden,
+                (long long)sizes->hidden);
     const int64_t d = params->directions;
     const int64_t h = sizes->hidden;
-    const int64_t state[] = {params->batch_first ? sizes->batch : d, params->batch_first ? d : sizes->batch, h};
+    const int64_t state[] = {params->batch_first ? sizes->batch : d, params->batch_first ? d : sizes->batch,
+                             h};
     LN_TRY(check_input(op, W, "W", 3, (int64_t[]){d, sizes->columns, sizes->input}));
     LN_TRY(check_input(op, R, "R", 3, (int64_t[]){d, sizes->columns, h}));
     LN_TRY(check_input(op, B, "B", 2, (int64_t[]){d, 2 * sizes->columns}));
@@ -321,8 +326,8 @@ static ln_status infer_recurrent(ln_op *op) {
 
 /* ---- Weights ---- */
 
-static void pack_direction(const ln_recurrent_params *params, const ln_recurrent_sizes *s, char *packed, const float *w,
-                           const float *r) {
+static void pack_direction(const ln_recurrent_params *params, const ln_recurrent_sizes *s, char *packed,
+                           const float *w, const float *r) {
     size_t w_bytes = 0;
     size_t first_bytes = 0;
     packed_direction(params, s, &w_bytes, &first_bytes);
@@ -332,8 +337,8 @@ static void pack_direction(const ln_recurrent_params *params, const ln_recurrent
     ln_gemm_f32.pack_b((float *)(void *)packed, w, 1, in, in, (size_t)s->columns);
     ln_gemm_f32.pack_b((float *)(void *)(packed + w_bytes), r, 1, hidden, hidden, first);
     if (params->cell == LN_CELL_GRU) {
-        ln_gemm_f32.pack_b((float *)(void *)(packed + w_bytes + first_bytes), r + first * hidden, 1, hidden, hidden,
-                           hidden);
+        ln_gemm_f32.pack_b((float *)(void *)(packed + w_bytes + first_bytes), r + first * hidden, 1, hidden,
+                           hidden, hidden);
     }
 }
 
@@ -341,8 +346,8 @@ static ln_status pack_recurrent(ln_op *op) {
     const ln_recurrent_params *params = op->params;
     const ln_value *w = ln_in(op, W);
     const ln_value *r = ln_in(op, R);
-    if (!w || !r || !w->data || !r->data || w->dtype == LN_DOUBLE || w->shape.rank != 3 || r->shape.rank != 3 ||
-        w->shape.dims[1] % params->gates != 0 || w->shape.dims[1] != r->shape.dims[1] ||
+    if (!w || !r || !w->data || !r->data || w->dtype == LN_DOUBLE || w->shape.rank != 3 ||
+        r->shape.rank != 3 || w->shape.dims[1] % params->gates != 0 || w->shape.dims[1] != r->shape.dims[1] ||
         r->shape.dims[2] * params->gates != r->shape.dims[1] || w->shape.dims[0] != params->directions ||
         r->shape.dims[0] != params->directions) {
         return LN_OK; /* not constant, or infer says what is wrong */
@@ -393,7 +398,8 @@ static void add_bias_f64(const ln_op *op, const recurrence *r, int64_t d, double
     b += d * 2 * n;
     for (int64_t j = 0; j < n; ++j) {
         /* linear_before_reset adds the recurrent bias of h inside the reset gate's product */
-        const bool later = params->cell == LN_CELL_GRU && params->linear_before_reset && j >= 2 * r->sizes.hidden;
+        const bool later =
+            params->cell == LN_CELL_GRU && params->linear_before_reset && j >= 2 * r->sizes.hidden;
         row[j] += b[j] + (later ? 0 : b[n + j]);
     }
 }
@@ -418,7 +424,8 @@ static void input_task_f64(ln_op *op, int64_t index, void *scratch) {
     add_bias_f64(op, r, d, row);
 }
 
-static const char *direction_weights(const ln_op *op, const recurrence *r, int64_t d, size_t *w_bytes, size_t *first) {
+static const char *direction_weights(const ln_op *op, const recurrence *r, int64_t d, size_t *w_bytes,
+                                     size_t *first) {
     const size_t one = packed_direction(op->params, &r->sizes, w_bytes, first);
     return (op->packed ? (const char *)op->packed : at(op, r->packed)) + (size_t)d * one;
 }
@@ -431,7 +438,8 @@ static void input_task_f32(ln_op *op, int64_t index, void *scratch) {
     size_t first = 0;
     const int64_t rows = s->steps * s->batch;
     ln_gemm_f32_args args =
-        product_args(rows, s->columns, s->input, (const float *)(const void *)direction_weights(op, r, d, &w_bytes, &first));
+        product_args(rows, s->columns, s->input,
+                     (const float *)(const void *)direction_weights(op, r, d, &w_bytes, &first));
     args.a = operand(op, r, X);
     args.c = (float *)(void *)at(op, r->inputs) + d * rows * s->columns;
     args.c_row_stride = (size_t)s->columns;
@@ -511,10 +519,19 @@ static void direction_task(ln_op *op, int64_t d, void *scratch) {
     void *gates = memory + 5 * state;
     if (in_double(op)) {
         const double *weights = (const double *)operand(op, r, R) + d * s->columns * s->hidden;
-        const direction_f64 run = {params, s, d, (const double *)(const void *)at(op, r->inputs) + inputs,
+        const direction_f64 run = {params,
+                                   s,
+                                   d,
+                                   (const double *)(const void *)at(op, r->inputs) + inputs,
                                    (const double *)(const void *)recurrent_bias,
-                                   (const double *)(const void *)peepholes, lengths, {weights}, output_y(op, r),
-                                   (double *)(void *)h, (double *)(void *)c, gates, work};
+                                   (const double *)(const void *)peepholes,
+                                   lengths,
+                                   {weights},
+                                   output_y(op, r),
+                                   (double *)(void *)h,
+                                   (double *)(void *)c,
+                                   gates,
+                                   work};
         run_direction_f64(&run, next);
     } else {
         size_t w_bytes = 0;
@@ -525,9 +542,19 @@ static void direction_task(ln_op *op, int64_t d, void *scratch) {
                                      scratch};
         float *rows = (float *)(void *)at(op, r->inputs) + inputs;
         add_bias_f32(op, r, d, rows);
-        const direction_f32 run = {params, s, d, rows, (const float *)(const void *)recurrent_bias,
-                                   (const float *)(const void *)peepholes, lengths, weights, output_y(op, r),
-                                   (float *)(void *)h, (float *)(void *)c, gates, work};
+        const direction_f32 run = {params,
+                                   s,
+                                   d,
+                                   rows,
+                                   (const float *)(const void *)recurrent_bias,
+                                   (const float *)(const void *)peepholes,
+                                   lengths,
+                                   weights,
+                                   output_y(op, r),
+                                   (float *)(void *)h,
+                                   (float *)(void *)c,
+                                   gates,
+                                   work};
         run_direction_f32(&run, next);
     }
     store_state(op, r, 1, d, h);
@@ -557,13 +584,15 @@ static ln_status run_recurrent(ln_op *op) {
     const ln_value *lengths = ln_in(op, LENGTHS);
     for (int64_t b = 0; lengths && b < s->batch; ++b) {
         const int32_t length = ((const int32_t *)lengths->data)[b];
-        LN_OP_CHECK(op, length >= 0 && length <= s->steps, INVALID_VALUE, "sequence_lens[%lld] is %d, there are %lld steps",
-                    (long long)b, (int)length, (long long)s->steps);
+        LN_OP_CHECK(op, length >= 0 && length <= s->steps, INVALID_VALUE,
+                    "sequence_lens[%lld] is %d, there are %lld steps", (long long)b, (int)length,
+                    (long long)s->steps);
     }
     for (int i = 0; i < 8; ++i) {
         if (r->operand[i] != SIZE_MAX) {
             const ln_value *value = ln_in(op, i);
-            ln_load_f32(value->dtype, value->data, 0, ln_value_count(value), (float *)(void *)at(op, r->operand[i]));
+            ln_load_f32(value->dtype, value->data, 0, ln_value_count(value),
+                        (float *)(void *)at(op, r->operand[i]));
         }
     }
     if (!op->packed && !in_double(op)) {
@@ -584,7 +613,8 @@ static ln_status run_recurrent(ln_op *op) {
 
 static bool same_name(ln_string given, const char *lower) {
     for (size_t i = 0; i < given.length; ++i) {
-        const char c = given.data[i] >= 'A' && given.data[i] <= 'Z' ? (char)(given.data[i] + 32) : given.data[i];
+        const char c =
+            given.data[i] >= 'A' && given.data[i] <= 'Z' ? (char)(given.data[i] + 32) : given.data[i];
         if (c != lower[i]) { /* also at the end of `lower` */
             return false;
         }
@@ -615,7 +645,8 @@ static bool takes_beta(int kind) {
  * them. */
 static ln_status build_functions(ln_build *build, ln_recurrent_params *params) {
     static const int counts[] = {1, 2, 3};
-    static const gate_kind defaults[][3] = {{GATE_TANH}, {GATE_SIGMOID, GATE_TANH}, {GATE_SIGMOID, GATE_TANH, GATE_TANH}};
+    static const gate_kind defaults[][3] = {
+        {GATE_TANH}, {GATE_SIGMOID, GATE_TANH}, {GATE_SIGMOID, GATE_TANH, GATE_TANH}};
     const int count = counts[params->cell];
     int n_names = 0;
     int n_alpha = 0;
@@ -624,7 +655,8 @@ static ln_status build_functions(ln_build *build, ln_recurrent_params *params) {
     const float *alphas = ln_attr_floats(build, "activation_alpha", &n_alpha);
     const float *betas = ln_attr_floats(build, "activation_beta", &n_beta);
     if (n_names && n_names != count * params->directions) {
-        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "attribute 'activations' has %d entries, expected %d", n_names,
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                             "attribute 'activations' has %d entries, expected %d", n_names,
                              count * params->directions);
     }
     int alpha = 0;
@@ -677,7 +709,8 @@ static ln_status build_lstm(ln_build *build) {
 }
 
 #define CELL(name, since, until, signature, types, build)                                                    \
-    {name, "", since, until, signature, {types, 0, 0}, build, infer_recurrent, run_recurrent, pack_recurrent, 0, NULL}
+    {name,           "", since, until, signature, {types, 0, 0}, build, infer_recurrent, run_recurrent,      \
+     pack_recurrent, 0,  NULL}
 #define SHORT "AAAA?i?A?>A?A?"
 #define LONG  "AAAA?i?A?A?A?>A?A?A?"
 

@@ -14,13 +14,13 @@ typedef struct ln_gate_function {
 
 typedef struct ln_recurrent_params {
     ln_cell cell;
-    int gates;           /* per direction: 1, 3, 4 */
+    int gates; /* per direction: 1, 3, 4 */
     int directions;
-    bool reversed[2];    /* time runs backwards */
-    bool batch_first;    /* layout 1 */
+    bool reversed[2]; /* time runs backwards */
+    bool batch_first; /* layout 1 */
     bool linear_before_reset, input_forget;
-    float clip;          /* 0 for none */
-    int64_t hidden;      /* hidden_size, 0 where the attribute is absent */
+    float clip;                    /* 0 for none */
+    int64_t hidden;                /* hidden_size, 0 where the attribute is absent */
     ln_gate_function functions[6]; /* per direction: f, g, h */
 } ln_recurrent_params;
 
@@ -31,19 +31,19 @@ typedef struct ln_recurrent_sizes {
 } ln_recurrent_sizes;
 
 /* Position of one batch entry's state of one direction, in rows of `hidden`: states are [D, B, H] or [B, D, H]. */
-static inline int64_t ln_state_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t d,
-                                   int64_t b) {
+static inline int64_t ln_state_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
+                                   int64_t d, int64_t b) {
     return params->batch_first ? b * params->directions + d : d * sizes->batch + b;
 }
 
 /* Position of X's row at a step, in rows of `input`; Y's row in rows of `hidden`. */
-static inline int64_t ln_input_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t t,
-                                   int64_t b) {
+static inline int64_t ln_input_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
+                                   int64_t t, int64_t b) {
     return params->batch_first ? b * sizes->steps + t : t * sizes->batch + b;
 }
 
-static inline int64_t ln_output_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int64_t t,
-                                    int64_t d, int64_t b) {
+static inline int64_t ln_output_row(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
+                                    int64_t t, int64_t d, int64_t b) {
     return params->batch_first ? (b * sizes->steps + t) * params->directions + d
                                : (t * params->directions + d) * sizes->batch + b;
 }

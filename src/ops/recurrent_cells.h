@@ -9,15 +9,16 @@ typedef struct NAME(direction) {
     const ln_recurrent_params *params;
     const ln_recurrent_sizes *sizes;
     int64_t d;
-    const REAL *inputs;          /* [steps * batch rows as X has them][columns] */
-    const REAL *recurrent_bias;  /* [columns] or NULL: GRU adds it where it belongs, the others have it in inputs */
-    const REAL *peepholes;       /* [3 * hidden]: input, output, forget; or NULL */
-    const int32_t *lengths;      /* [batch] or NULL */
+    const REAL *inputs; /* [steps * batch rows as X has them][columns] */
+    const REAL
+        *recurrent_bias;   /* [columns] or NULL: GRU adds it where it belongs, the others have it in inputs */
+    const REAL *peepholes; /* [3 * hidden]: input, output, forget; or NULL */
+    const int32_t *lengths; /* [batch] or NULL */
     NAME(weights) weights;
-    REAL *y;                     /* or NULL */
-    REAL *h, *c;                 /* [batch][hidden]: the states; c of LSTM alone */
-    REAL *gates;                 /* [batch][columns] */
-    REAL *work;                  /* [batch][hidden] */
+    REAL *y;     /* or NULL */
+    REAL *h, *c; /* [batch][hidden]: the states; c of LSTM alone */
+    REAL *gates; /* [batch][columns] */
+    REAL *work;  /* [batch][hidden] */
 } NAME(direction);
 
 static int64_t NAME(length)(const NAME(direction) * run, int64_t b) {

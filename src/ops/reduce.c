@@ -374,7 +374,7 @@ static ln_status run_reduce(ln_op *op) {
 /* Rows ------------------------------------------------------------------------------------------------------- */
 
 #define REDUCE(name, since, until, signature, types)                                                         \
-    { name, "", since, until, signature, {types}, build_reduce, infer_reduce, run_reduce, NULL, 0, NULL }
+    {name, "", since, until, signature, {types}, build_reduce, infer_reduce, run_reduce, NULL, 0, NULL}
 #define T_HIGH_BF           (LN_T_HIGH | LN_BIT(LN_BFLOAT16))
 #define T_BYTES             (LN_BIT(LN_INT8) | LN_BIT(LN_UINT8))
 #define REDUCE_COMMON(name) REDUCE(name, 1, 12, "A>A", LN_T_HIGH), REDUCE(name, 13, 17, "A>A", T_HIGH_BF)

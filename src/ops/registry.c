@@ -24,7 +24,11 @@ enum { FAMILIES = sizeof families / sizeof families[0] };
 /* Newest versions of the operator sets that the standard has published. A model of a newer version loads as long as
  * every row it uses is the newest of its operator. */
 static const ln_opset newest[] = {
-    {"", 28}, {"ai.onnx.ml", 5}, {"ai.onnx.preview", 1}, {"ai.onnx.preview.training", 1}, {"com.microsoft", 1},
+    {"", 28},
+    {"ai.onnx.ml", 5},
+    {"ai.onnx.preview", 1},
+    {"ai.onnx.preview.training", 1},
+    {"com.microsoft", 1},
 };
 
 const ln_op_family *const *ln_op_families(int *count) {

@@ -392,10 +392,8 @@ static ln_status run_rows(ln_op *op) {
 /* Rows -------------------------------------------------------------------------------------------------------- */
 
 #define ROWS(name, domain, since, until, signature, build, flags)                                            \
-    {                                                                                                        \
-        name, domain, since, until, signature, {LN_T_FLOAT_BF, LN_T_FLOAT_BF, LN_T_FLOAT_BF}, build,         \
-            infer_rows, run_rows, NULL, flags, NULL                                                          \
-    }
+    {name,  domain,     since,    until, signature, {LN_T_FLOAT_BF, LN_T_FLOAT_BF, LN_T_FLOAT_BF},           \
+     build, infer_rows, run_rows, NULL,  flags,     NULL}
 
 /* LayerNormalization below version 17 and in com.microsoft is what exporters of those days write. The skip forms read
  * their first input again when they write the sum, so they never run in place. */

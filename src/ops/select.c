@@ -211,15 +211,11 @@ static ln_status run_clip(ln_op *op) {
 /* Rows ---------------------------------------------------------------------------------------------------- */
 
 #define WHERE(since, until, types)                                                                           \
-    {                                                                                                        \
-        "Where", "", since, until, "bAA>A", {types}, ln_build_nothing, infer_where, run_where, NULL,         \
-            LN_OP_INPLACE_1, NULL                                                                            \
-    }
+    {"Where",          "",          since,     until, "bAA>A",         {types},                              \
+     ln_build_nothing, infer_where, run_where, NULL,  LN_OP_INPLACE_1, NULL}
 #define CLIP(since, until, signature, types)                                                                 \
-    {                                                                                                        \
-        "Clip", "", since, until, signature, {types}, build_clip, infer_clip, run_clip, NULL,                \
-            LN_OP_INPLACE_0, NULL                                                                            \
-    }
+    {"Clip",     "",         since,    until, signature,       {types},                                      \
+     build_clip, infer_clip, run_clip, NULL,  LN_OP_INPLACE_0, NULL}
 
 static const ln_op_row rows[] = {
     WHERE(9, 15, LN_T_ALL),

@@ -197,7 +197,7 @@ static ln_status run_line(ln_op *op) {
 /* Rows ------------------------------------------------------------------------------------------------------ */
 
 #define LINE(name, since, until, types, build)                                                               \
-    { name, "", since, until, "A>A", {types}, build, infer_line, run_line, NULL, LN_OP_INPLACE_0, NULL }
+    {name, "", since, until, "A>A", {types}, build, infer_line, run_line, NULL, LN_OP_INPLACE_0, NULL}
 #define LINE_13(name, build)                                                                                 \
     LINE(name, 1, 12, LN_T_FLOAT, build), LINE(name, 13, LN_OPEN, LN_T_FLOAT_BF, build)
 

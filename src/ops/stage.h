@@ -9,11 +9,11 @@ enum { LN_STAGES = 4 };
 
 /* One conversion between stored elements and float32. */
 typedef struct ln_stage {
-    ln_dtype dtype;   /* type of `stored` */
+    ln_dtype dtype; /* type of `stored` */
     void *stored;
     float *floats;
     int64_t count;
-    bool store;       /* floats to stored; otherwise stored to floats */
+    bool store; /* floats to stored; otherwise stored to floats */
 } ln_stage;
 
 typedef struct ln_stages {
@@ -23,7 +23,8 @@ typedef struct ln_stages {
 
 /* Bytes of scratch for `count` floats, rounded to 64 and with room to over-read; SIZE_MAX on overflow. */
 size_t ln_stage_bytes(int64_t count);
-void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *floats, int64_t count, bool store);
+void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *floats, int64_t count,
+                  bool store);
 /* Tasks of the grid over all conversions of the list, and one of them. */
 int64_t ln_stage_tasks(const ln_stages *stages);
 void ln_stage_run(const ln_stages *stages, int64_t index);

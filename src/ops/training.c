@@ -188,10 +188,18 @@ static ln_status run_sum_to(ln_op *op) {
 
 #define T_RATE (LN_BIT(LN_FLOAT) | LN_BIT(LN_DOUBLE))
 #define TRAINING(name)                                                                                       \
-    {                                                                                                        \
-        name, "ai.onnx.preview.training", 1, LN_OPEN, "Al.+>.+", {T_RATE}, build_training, infer_training,   \
-            run_training, NULL, 0, NULL                                                                      \
-    }
+    {name,                                                                                                   \
+     "ai.onnx.preview.training",                                                                             \
+     1,                                                                                                      \
+     LN_OPEN,                                                                                                \
+     "Al.+>.+",                                                                                              \
+     {T_RATE},                                                                                               \
+     build_training,                                                                                         \
+     infer_training,                                                                                         \
+     run_training,                                                                                           \
+     NULL,                                                                                                   \
+     0,                                                                                                      \
+     NULL}
 
 static const ln_op_row rows[] = {
     TRAINING("Adagrad"),

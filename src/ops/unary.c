@@ -113,14 +113,10 @@ I64(i_bitwise_not, ~x)
 
 /* Kinds ------------------------------------------------------------------------------------------------- */
 
-#define PLAIN(name, kernel, f64)                                                                             \
-    { name, kernel, f64, NULL, NULL, NULL, 0, NULL, 0 }
-#define INTEGER(name, kernel, f64, i64, u64)                                                                 \
-    { name, kernel, f64, i64, u64, NULL, 0, NULL, 0 }
-#define ALPHA(name, kernel, f64, alpha)                                                                      \
-    { name, kernel, f64, NULL, NULL, "alpha", alpha, NULL, 0 }
-#define BOTH(name, kernel, f64, an, a, bn, b)                                                                \
-    { name, kernel, f64, NULL, NULL, an, a, bn, b }
+#define PLAIN(name, kernel, f64)              {name, kernel, f64, NULL, NULL, NULL, 0, NULL, 0}
+#define INTEGER(name, kernel, f64, i64, u64)  {name, kernel, f64, i64, u64, NULL, 0, NULL, 0}
+#define ALPHA(name, kernel, f64, alpha)       {name, kernel, f64, NULL, NULL, "alpha", alpha, NULL, 0}
+#define BOTH(name, kernel, f64, an, a, bn, b) {name, kernel, f64, NULL, NULL, an, a, bn, b}
 
 static const unary_kind kinds[] = {
     INTEGER("Abs", LN_UNARY_ABS, f_abs, i_abs, i_same),
@@ -329,17 +325,15 @@ static ln_status run_predicate(ln_op *op) {
 /* Rows -------------------------------------------------------------------------------------------------- */
 
 #define ROW(name, since, until, types, build)                                                                \
-    { name, "", since, until, "A>A", {types}, build, ln_infer_same, run_unary, NULL, LN_OP_INPLACE_0, NULL }
+    {name, "", since, until, "A>A", {types}, build, ln_infer_same, run_unary, NULL, LN_OP_INPLACE_0, NULL}
 #define UNARY(name, since, until, types) ROW(name, since, until, types, build_unary)
 #define FLOATS_13(name)                  UNARY(name, 1, 12, LN_T_FLOAT), UNARY(name, 13, LN_OPEN, LN_T_FLOAT_BF)
 #define FLOATS_22(name, first)           UNARY(name, first, 21, LN_T_FLOAT), UNARY(name, 22, LN_OPEN, LN_T_FLOAT_BF)
 #define MICROSOFT(name, build)                                                                               \
-    {                                                                                                        \
-        name, "com.microsoft", 1, LN_OPEN, "A>A", {LN_T_FLOAT_BF}, build, ln_infer_same, run_unary, NULL,    \
-            LN_OP_INPLACE_0, NULL                                                                            \
-    }
+    {name,  "com.microsoft", 1,         LN_OPEN, "A>A",           {LN_T_FLOAT_BF},                           \
+     build, ln_infer_same,   run_unary, NULL,    LN_OP_INPLACE_0, NULL}
 #define PREDICATE(name, since, until, types)                                                                 \
-    { name, "", since, until, "A>b", {types}, build_predicate, infer_predicate, run_predicate, NULL, 0, NULL }
+    {name, "", since, until, "A>b", {types}, build_predicate, infer_predicate, run_predicate, NULL, 0, NULL}
 
 #define T_SIGNED (LN_T_FLOAT | LN_T_SINT)
 

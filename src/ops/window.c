@@ -1,11 +1,13 @@
 /* Windows of convolution and pooling: padding rules and output sizes (ONNX operators Conv, MaxPool, AveragePool). */
 #include "ops/window.h"
 
+#include <stdlib.h>
+
 static ln_status read_list(ln_build *build, const char *name, int most, int64_t *values, int *count) {
     const int64_t *given = ln_attr_ints(build, name, count);
     if (*count > most) {
-        return ln_build_fail(build, LN_LIMIT_EXCEEDED, "attribute '%s' has %d entries, at most %d are supported", name,
-                             *count, most);
+        return ln_build_fail(build, LN_LIMIT_EXCEEDED,
+                             "attribute '%s' has %d entries, at most %d are supported", name, *count, most);
     }
     for (int i = 0; i < *count; ++i) {
         values[i] = given[i];
@@ -25,8 +27,8 @@ ln_status ln_window_build(ln_build *build, ln_window *window) {
 }
 
 static ln_status check_count(ln_op *op, const char *name, int count, int expected) {
-    LN_OP_CHECK(op, count == 0 || count == expected, INVALID_ATTRIBUTE, "attribute '%s' has %d entries, expected %d",
-                name, count, expected);
+    LN_OP_CHECK(op, count == 0 || count == expected, INVALID_ATTRIBUTE,
+                "attribute '%s' has %d entries, expected %d", name, count, expected);
     return LN_OK;
 }
 
@@ -46,10 +48,14 @@ static ln_status resolve_axis(ln_op *op, const ln_window *window, ln_window_shap
     const bool given = window->n_pads > 0 && window->auto_pad == LN_PAD_NOTSET;
     s->pad_begin[axis] = given ? window->pads[axis] : 0;
     s->pad_end[axis] = given ? window->pads[s->rank + axis] : 0;
+    LN_OP_CHECK(op, llabs(s->pad_begin[axis]) < INT32_MAX && llabs(s->pad_end[axis]) < INT32_MAX,
+                INVALID_ATTRIBUTE, "pads of %lld and %lld are out of range", (long long)s->pad_begin[axis],
+                (long long)s->pad_end[axis]);
     const int64_t room = in + s->pad_begin[axis] + s->pad_end[axis] - extent;
-    LN_OP_CHECK(op, room >= 0 || in == 0, INVALID_SHAPE,
-                "a window of %lld does not fit into the input's %lld (padded by %lld and %lld) along spatial axis %d",
-                (long long)extent, (long long)in, (long long)s->pad_begin[axis], (long long)s->pad_end[axis], axis);
+    LN_OP_CHECK(
+        op, room >= 0 || in == 0, INVALID_SHAPE,
+        "a window of %lld does not fit into the input's %lld (padded by %lld and %lld) along spatial axis %d",
+        (long long)extent, (long long)in, (long long)s->pad_begin[axis], (long long)s->pad_end[axis], axis);
     if (room < 0) {
         s->out[axis] = 0;
         return LN_OK;
@@ -66,8 +72,8 @@ ln_status ln_window_resolve(ln_op *op, const ln_window *window, const ln_shape *
     char text[LN_SHAPE_TEXT_BYTES];
     s->rank = input->rank - 2;
     LN_OP_CHECK(op, s->rank >= 1 && s->rank <= LN_WINDOW_RANK, INVALID_SHAPE,
-                "input has shape %s, expected [N, C, spatial...] with 1 to %d spatial axes", ln_shape_text(input, text),
-                LN_WINDOW_RANK);
+                "input has shape %s, expected [N, C, spatial...] with 1 to %d spatial axes",
+                ln_shape_text(input, text), LN_WINDOW_RANK);
     LN_TRY(check_count(op, "kernel_shape", window->n_kernel, s->rank));
     LN_TRY(check_count(op, "strides", window->n_strides, s->rank));
     LN_TRY(check_count(op, "dilations", window->n_dilations, s->rank));

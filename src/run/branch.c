@@ -86,7 +86,8 @@ static ln_status capture(ln_planner *planner, ln_value_id id) {
     return LN_OK;
 }
 
-static ln_status each_subgraph(ln_planner *planner, const ln_node *node, const ln_graph *except, visit_value visit) {
+static ln_status each_subgraph(ln_planner *planner, const ln_node *node, const ln_graph *except,
+                               visit_value visit) {
     for (int32_t a = 0; a < node->n_attributes; ++a) {
         const ln_attribute *attribute = &node->attributes[a];
         const bool graphs = attribute->type == LN_ATTRIBUTE_GRAPH || attribute->type == LN_ATTRIBUTE_GRAPHS;

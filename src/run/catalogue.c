@@ -15,7 +15,8 @@ static void add_types(ln_text *text, const ln_op_row *row) {
 }
 
 static void add_row(ln_text *text, const ln_op_family *family, const ln_op_row *row) {
-    ln_text_printf(text, "{\"name\":\"%s\",\"domain\":\"%s\",\"family\":\"%s\",\"since\":%d,\"until\":", row->name,
+    ln_text_printf(text,
+                   "{\"name\":\"%s\",\"domain\":\"%s\",\"family\":\"%s\",\"since\":%d,\"until\":", row->name,
                    row->domain, family->name, row->since);
     if (row->until == LN_OPEN) {
         ln_text_printf(text, "null");
@@ -39,7 +40,8 @@ void ln_catalogue(ln_text *text) {
         }
     }
     ln_text_printf(text, "],\"opsets\":{");
-    static const char *const domains[] = {"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"};
+    static const char *const domains[] = {"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training",
+                                          "com.microsoft"};
     for (size_t i = 0; i < sizeof domains / sizeof domains[0]; ++i) {
         ln_text_printf(text, "%s\"%s\":%d", i ? "," : "", domains[i], ln_op_newest_opset(domains[i]));
     }

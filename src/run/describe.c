@@ -158,8 +158,9 @@ static void add_plan_sizes(ln_text *text, const ln_session *session) {
             steps += !plan->steps[s]->folded;
         }
     }
-    ln_text_printf(text, ",\"workspaceBytes\":%zu,\"lowerBoundBytes\":%zu,\"steps\":%d,\"segments\":%d,\"plans\":%d",
-                   workspace, bound, steps, segments, session->segments ? (int)session->segments[0].n_plans : 0);
+    ln_text_printf(
+        text, ",\"workspaceBytes\":%zu,\"lowerBoundBytes\":%zu,\"steps\":%d,\"segments\":%d,\"plans\":%d",
+        workspace, bound, steps, segments, session->segments ? (int)session->segments[0].n_plans : 0);
 }
 
 const char *ln_describe_memory(ln_session *session) {
@@ -170,8 +171,9 @@ const char *ln_describe_memory(ln_session *session) {
     for (int kind = 0; kind < LN_MEMORY_KIND_COUNT; ++kind) {
         ln_text_printf(text, "%s\"%s\":%zu", kind ? "," : "", names[kind], memory->live_bytes[kind]);
     }
-    ln_text_printf(text, "},\"liveBytes\":%zu,\"peakBytes\":%zu,\"allocations\":%llu", ln_memory_live(&session->context),
-                   memory->peak_bytes, (unsigned long long)memory->allocations);
+    ln_text_printf(text, "},\"liveBytes\":%zu,\"peakBytes\":%zu,\"allocations\":%llu",
+                   ln_memory_live(&session->context), memory->peak_bytes,
+                   (unsigned long long)memory->allocations);
     add_plan_sizes(text, session);
     ln_text_printf(text, "}");
     return finish(session);

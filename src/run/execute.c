@@ -85,7 +85,8 @@ static ln_status run_grid(ln_session *session, ln_frame *frame, ln_op *op, bool 
 static ln_status record(ln_session *session, const ln_node *node) {
     if (session->n_records == session->records_capacity) {
         const int32_t capacity = 2 * session->records_capacity + 64;
-        ln_profile_record *grown = ln_alloc(&session->context, (size_t)capacity * sizeof *grown, LN_MEMORY_PLAN);
+        ln_profile_record *grown =
+            ln_alloc(&session->context, (size_t)capacity * sizeof *grown, LN_MEMORY_PLAN);
         if (!grown) {
             return LN_OUT_OF_MEMORY;
         }

@@ -28,17 +28,21 @@ static ln_status check_shape(ln_session *session, const ln_value_info *info, con
 static ln_status check_feed(ln_session *session, int index, ln_dtype dtype, const ln_shape *shape) {
     const ln_value_info *info = input_info(session, index);
     const ln_kind kind = info->type.kind;
-    LN_CHECK(&session->context, !info->constant, INVALID_FEED, "input '%s' is a constant of the model; the option overridable lets a feed replace it", info->name);
-    LN_CHECK(&session->context, kind == LN_KIND_TENSOR || kind == LN_KIND_OPTIONAL || kind == LN_KIND_NONE, INVALID_FEED,
-             "input '%s' is not a tensor", info->name);
-    LN_CHECK(&session->context, kind != LN_KIND_TENSOR || info->type.dtype == LN_UNDEFINED || info->type.dtype == dtype,
+    LN_CHECK(&session->context, !info->constant, INVALID_FEED,
+             "input '%s' is a constant of the model; the option overridable lets a feed replace it",
+             info->name);
+    LN_CHECK(&session->context, kind == LN_KIND_TENSOR || kind == LN_KIND_OPTIONAL || kind == LN_KIND_NONE,
+             INVALID_FEED, "input '%s' is not a tensor", info->name);
+    LN_CHECK(&session->context,
+             kind != LN_KIND_TENSOR || info->type.dtype == LN_UNDEFINED || info->type.dtype == dtype,
              INVALID_FEED, "input '%s' has type %s, the model declares %s", info->name, ln_dtype_name(dtype),
              ln_dtype_name(info->type.dtype));
     return check_shape(session, info, shape);
 }
 
 ln_status ln_feed_clear(ln_session *session) {
-    LN_CHECK(&session->context, session->stage == LN_STAGE_READY, INVALID_ARGUMENT, "the session is not ready to run");
+    LN_CHECK(&session->context, session->stage == LN_STAGE_READY, INVALID_ARGUMENT,
+             "the session is not ready to run");
     LN_CHECK(&session->context, !session->running, SESSION_BUSY, "another run of this session is under way");
     ln_error_clear(&session->context);
     session->finished = false;
@@ -49,8 +53,8 @@ ln_status ln_feed_clear(ln_session *session) {
 
 static ln_status check_index(ln_session *session, int index) {
     const int count = session->stage == LN_STAGE_READY ? session->model->graph->n_inputs : 0;
-    LN_CHECK(&session->context, index >= 0 && index < count, INVALID_FEED, "there is no input %d, the model has %d",
-             index, count);
+    LN_CHECK(&session->context, index >= 0 && index < count, INVALID_FEED,
+             "there is no input %d, the model has %d", index, count);
     LN_CHECK(&session->context, !session->running, SESSION_BUSY, "another run of this session is under way");
     return LN_OK;
 }
@@ -58,11 +62,11 @@ static ln_status check_index(ln_session *session, int index) {
 ln_status ln_feed_tensor(ln_session *session, int index, int dtype, int rank, const int64_t *dims) {
     LN_TRY(check_index(session, index));
     LN_CHECK(&session->context, ln_dtype_valid(dtype), INVALID_FEED, "there is no data type %d", dtype);
-    LN_CHECK(&session->context, rank >= 0 && rank <= LN_MAX_RANK, LIMIT_EXCEEDED, "rank %d, at most %d is supported",
-             rank, LN_MAX_RANK);
+    LN_CHECK(&session->context, rank >= 0 && rank <= LN_MAX_RANK, LIMIT_EXCEEDED,
+             "rank %d, at most %d is supported", rank, LN_MAX_RANK);
     const ln_shape shape = ln_shape_of(rank, dims);
-    LN_CHECK(&session->context, ln_shape_count(&shape) >= 0, INVALID_FEED, "the dimensions of input %d are not usable",
-             index);
+    LN_CHECK(&session->context, ln_shape_count(&shape) >= 0, INVALID_FEED,
+             "the dimensions of input %d are not usable", index);
     LN_TRY(check_feed(session, index, (ln_dtype)dtype, &shape));
     LN_TRY(ln_value_make(&session->context, &session->feeds[index], (ln_dtype)dtype, &shape));
     if (dtype == LN_STRING) {
@@ -95,9 +99,11 @@ ln_status ln_feed_bind(ln_session *session) {
                  INVALID_FEED, "input '%s' was not fed", info->name);
         if (!session->fed[i] && !info->fallback) {
             ln_value_release(&session->context, &session->feeds[i]);
-            LN_TRY(ln_value_make_items(&session->context, &session->feeds[i], LN_KIND_OPTIONAL, LN_UNDEFINED, 1));
+            LN_TRY(ln_value_make_items(&session->context, &session->feeds[i], LN_KIND_OPTIONAL, LN_UNDEFINED,
+                                       1));
         }
-        session->slots[graph->inputs[i]] = session->fed[i] || !info->fallback ? &session->feeds[i] : info->fallback;
+        session->slots[graph->inputs[i]] =
+            session->fed[i] || !info->fallback ? &session->feeds[i] : info->fallback;
     }
     return LN_OK;
 }

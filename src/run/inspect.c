@@ -101,7 +101,8 @@ static void add_weights(ln_text *text, const ln_model *model) {
     for (int dtype = 1; dtype < LN_DTYPE_COUNT; ++dtype) {
         if (counts[dtype]) {
             ln_text_printf(text, "%s{\"type\":\"%s\",\"tensors\":%lld,\"bytes\":%llu}", written++ ? "," : "",
-                           ln_dtype_name((ln_dtype)dtype), (long long)counts[dtype], (unsigned long long)bytes[dtype]);
+                           ln_dtype_name((ln_dtype)dtype), (long long)counts[dtype],
+                           (unsigned long long)bytes[dtype]);
         }
     }
 }

@@ -83,7 +83,8 @@ static int by_size(const void *a, const void *b) {
 static int32_t collect(ln_plan *plan, ln_local **blocks) {
     int32_t count = 0;
     for (ln_local *local = plan->locals; local; local = local->next) {
-        if (local->source == LN_SOURCE_WORKSPACE && local->root == local && local->place == local && local->bytes > 0) {
+        if (local->source == LN_SOURCE_WORKSPACE && local->root == local && local->place == local &&
+            local->bytes > 0) {
             blocks[count++] = local;
         }
     }
@@ -141,7 +142,8 @@ static size_t lower_bound(ln_local *const *blocks, int32_t count, int32_t n_step
     return most;
 }
 
-static ln_status place_blocks(ln_plan *plan, ln_local **blocks, int32_t count, ln_local **placed, ln_context *context) {
+static ln_status place_blocks(ln_plan *plan, ln_local **blocks, int32_t count, ln_local **placed,
+                              ln_context *context) {
     qsort(blocks, (size_t)count, sizeof *blocks, by_size);
     plan->workspace_bytes = 0;
     for (int32_t i = 0; i < count; ++i) {
@@ -162,8 +164,8 @@ ln_status ln_plan_place(ln_session *session, ln_plan *plan) {
         ++most;
     }
     const size_t steps = (size_t)plan->n_steps + 1;
-    ln_local **blocks =
-        ln_alloc(&session->context, 2 * (size_t)most * sizeof *blocks + steps * sizeof(size_t), LN_MEMORY_PLAN);
+    ln_local **blocks = ln_alloc(&session->context,
+                                 2 * (size_t)most * sizeof *blocks + steps * sizeof(size_t), LN_MEMORY_PLAN);
     if (!blocks) {
         return LN_OUT_OF_MEMORY;
     }

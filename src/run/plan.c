@@ -346,7 +346,8 @@ static bool makes_collection(const ln_step *step) {
 static ln_status try_fold(ln_planner *planner, ln_step *step, bool *done) {
     const uint32_t flags = step->op.node->row->flags;
     *done = false;
-    if ((flags & LN_OP_RANDOM) || makes_collection(step) || !((flags & LN_OP_SHAPE_ONLY) || all_inputs_known(step))) {
+    if ((flags & LN_OP_RANDOM) || makes_collection(step) ||
+        !((flags & LN_OP_SHAPE_ONLY) || all_inputs_known(step))) {
         return LN_OK;
     }
     const ln_status status = ln_evaluate(&step->op, KNOWN_BYTES);
@@ -689,7 +690,8 @@ static ln_status grow_task_scratch(ln_session *session, size_t bytes) {
     }
     const size_t threads = (size_t)ln_pool_threads(session->pool);
     size_t total = 0;
-    LN_CHECK(&session->context, ln_mul_size(aligned, threads, &total), OUT_OF_MEMORY, "scratch memory is too large");
+    LN_CHECK(&session->context, ln_mul_size(aligned, threads, &total), OUT_OF_MEMORY,
+             "scratch memory is too large");
     ln_free(&session->context, session->task_scratch);
     session->task_scratch_bytes = 0;
     session->task_scratch = ln_alloc(&session->context, total, LN_MEMORY_SCRATCH);

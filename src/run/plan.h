@@ -34,35 +34,35 @@ struct ln_local {
     ln_value value;
     ln_value_id id;
     ln_source source;
-    ln_local *root;    /* the local whose bytes this one shares; itself as a rule */
-    int32_t producer;  /* step that makes it, -1 for none */
-    int32_t last_step; /* last step that reads it (of a root: or any that shares its bytes) */
-    bool exported;     /* read by a later segment, a subgraph or the caller */
-    bool keyed;        /* an import whose bytes are part of the key */
-    bool has_place;    /* shares the place of another root (in-place) */
-    ln_local *place;   /* root whose block it uses; itself as a rule */
-    size_t bytes;      /* of the block, if this is a place */
+    ln_local *root;                  /* the local whose bytes this one shares; itself as a rule */
+    int32_t producer;                /* step that makes it, -1 for none */
+    int32_t last_step;               /* last step that reads it (of a root: or any that shares its bytes) */
+    bool exported;                   /* read by a later segment, a subgraph or the caller */
+    bool keyed;                      /* an import whose bytes are part of the key */
+    bool has_place;                  /* shares the place of another root (in-place) */
+    ln_local *place;                 /* root whose block it uses; itself as a rule */
+    size_t bytes;                    /* of the block, if this is a place */
     int32_t block_first, block_last; /* steps during which the block is in use */
     size_t offset;
-    ln_local *next;    /* in the plan's list */
+    ln_local *next; /* in the plan's list */
 };
 
 typedef struct ln_step {
     ln_op op;
-    bool folded;             /* its outputs were computed while planning */
-    ln_local scratch;        /* block for op.scratch in the workspace */
-    ln_control *control;     /* for control-flow rows, allocated with the plan */
+    bool folded;         /* its outputs were computed while planning */
+    ln_local scratch;    /* block for op.scratch in the workspace */
+    ln_control *control; /* for control-flow rows, allocated with the plan */
 } ln_step;
 
 /* A position in a graph that is being planned; a stack of them when branches are planned in place. */
 typedef struct ln_cursor {
     const ln_graph *graph;
-    int32_t next;          /* node to plan next */
-    const ln_node *owner;  /* the If whose branch this graph is, NULL at the bottom */
+    int32_t next;         /* node to plan next */
+    const ln_node *owner; /* the If whose branch this graph is, NULL at the bottom */
 } ln_cursor;
 
 typedef struct ln_segment {
-    ln_plan *plans;     /* most recently used first */
+    ln_plan *plans; /* most recently used first */
     int32_t n_plans;
     void *workspace;
     size_t workspace_bytes;
@@ -70,9 +70,9 @@ typedef struct ln_segment {
 
 struct ln_plan {
     ln_plan *next;
-    ln_segment *segment;     /* the segment it is kept in */
-    ln_arena arena;          /* everything below, and known values without an owner */
-    ln_local *locals;        /* in order of creation */
+    ln_segment *segment; /* the segment it is kept in */
+    ln_arena arena;      /* everything below, and known values without an owner */
+    ln_local *locals;    /* in order of creation */
     ln_local *last_local;
     ln_step **steps;
     int32_t n_steps;
@@ -81,15 +81,15 @@ struct ln_plan {
     int32_t n_imports;
     ln_local **exports;
     int32_t n_exports;
-    ln_local **rebound;      /* locals that share an import's bytes */
+    ln_local **rebound; /* locals that share an import's bytes */
     int32_t n_rebound;
-    ln_cursor *resume;       /* where the next segment starts; depth 0: the graph is done */
+    ln_cursor *resume; /* where the next segment starts; depth 0: the graph is done */
     int32_t resume_depth;
-    ln_segment after;        /* the next segment */
+    ln_segment after; /* the next segment */
     size_t workspace_bytes;
-    size_t live_bytes;       /* largest sum of blocks in use at one step: the lower bound of workspace_bytes */
+    size_t live_bytes; /* largest sum of blocks in use at one step: the lower bound of workspace_bytes */
     size_t task_scratch_bytes;
-    const void *workspace;   /* base that data pointers are computed for */
+    const void *workspace; /* base that data pointers are computed for */
 };
 
 enum { LN_PLANS_KEPT = 8 };

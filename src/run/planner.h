@@ -7,11 +7,11 @@
 typedef struct ln_planner {
     ln_session *session;
     ln_plan *plan;
-    ln_arena scratch;    /* freed when the plan is made */
-    ln_local **table;    /* locals by session->local_index[id] - 1 */
+    ln_arena scratch; /* freed when the plan is made */
+    ln_local **table; /* locals by session->local_index[id] - 1 */
     int32_t n_table;
     int32_t table_capacity;
-    ln_cursor *cursors;  /* the stack of graphs being planned */
+    ln_cursor *cursors; /* the stack of graphs being planned */
     int32_t depth;
     int32_t cursors_capacity;
 } ln_planner;

@@ -11,13 +11,18 @@ struct ln_reader;
 typedef struct ln_frame ln_frame;
 struct ln_frame {
     ln_plan *plan;
-    int32_t step;           /* next step of the plan */
-    ln_graph *graph;        /* the graph whose end this frame runs to */
-    bool in_grid;           /* the current step has offered a grid */
-    int64_t grid_next;      /* its next task */
+    int32_t step;      /* next step of the plan */
+    ln_graph *graph;   /* the graph whose end this frame runs to */
+    bool in_grid;      /* the current step has offered a grid */
+    int64_t grid_next; /* its next task */
 };
 
-typedef enum ln_session_stage { LN_STAGE_LOADING, LN_STAGE_LOADED, LN_STAGE_READY, LN_STAGE_FAILED } ln_session_stage;
+typedef enum ln_session_stage {
+    LN_STAGE_LOADING,
+    LN_STAGE_LOADED,
+    LN_STAGE_READY,
+    LN_STAGE_FAILED
+} ln_session_stage;
 
 /* One row of the profile: the step's node, in the order of running. */
 typedef struct ln_profile_record {
@@ -35,27 +40,27 @@ struct ln_session {
     bool profile;
     uint64_t seed;
 
-    ln_value **slots;       /* [model->n_values]: where each value of the model is now, or NULL */
-    int32_t *local_index;   /* [n_values] planner: 1 + position in local_table, 0 for none */
-    int32_t *uses_seen;     /* [n_values] planner */
-    ln_value *feeds;        /* [graph->n_inputs] */
-    bool *fed;              /* [graph->n_inputs] */
-    ln_segment *segments;   /* [program.n_graphs] */
+    ln_value **slots;     /* [model->n_values]: where each value of the model is now, or NULL */
+    int32_t *local_index; /* [n_values] planner: 1 + position in local_table, 0 for none */
+    int32_t *uses_seen;   /* [n_values] planner */
+    ln_value *feeds;      /* [graph->n_inputs] */
+    bool *fed;            /* [graph->n_inputs] */
+    ln_segment *segments; /* [program.n_graphs] */
 
-    ln_frame *frames;       /* the stack */
+    ln_frame *frames; /* the stack */
     int32_t n_frames;
     int32_t frames_capacity;
     bool running;
-    bool finished;          /* outputs are valid */
-    void *task_scratch;     /* threads blocks of task_scratch_bytes */
+    bool finished;      /* outputs are valid */
+    void *task_scratch; /* threads blocks of task_scratch_bytes */
     size_t task_scratch_bytes;
-    ln_arena texts;         /* characters of strings made by this run */
+    ln_arena texts; /* characters of strings made by this run */
     uint64_t random_state;
 
     ln_profile_record *records;
     int32_t n_records;
     int32_t records_capacity;
-    ln_text text;           /* what describe, inspect, profile and memory answer */
+    ln_text text; /* what describe, inspect, profile and memory answer */
 };
 
 /* The value with this number as it stands in the run: a constant, or what its slot holds; NULL when neither. */

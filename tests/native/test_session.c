@@ -33,7 +33,8 @@ static bool same_outputs(ln_session *a, ln_session *b) {
         if (!x || !y || x->kind != y->kind || x->dtype != y->dtype || !ln_shape_equal(&x->shape, &y->shape)) {
             return false;
         }
-        if (x->kind == LN_KIND_TENSOR && x->dtype != LN_STRING && memcmp(x->data, y->data, ln_value_bytes(x)) != 0) {
+        if (x->kind == LN_KIND_TENSOR && x->dtype != LN_STRING &&
+            memcmp(x->data, y->data, ln_value_bytes(x)) != 0) {
             return false;
         }
     }
@@ -69,7 +70,8 @@ static void test_same_bits(const char *name, const file *model) {
         ln_pool *pool = ln_pool_new(threads);
         ln_session *other = session_load(model->bytes, model->length, pool, LIMIT, 0);
         const ln_status status = session_run(other, 2, threads == 2 ? MOVES : 0);
-        CHECK(status == LN_OK && same_outputs(alone, other), "%s: %d threads: %s", name, threads, ln_error_message(other));
+        CHECK(status == LN_OK && same_outputs(alone, other), "%s: %d threads: %s", name, threads,
+              ln_error_message(other));
         ln_session_free(other);
         ln_pool_close(pool);
         ln_pool_free(pool);
@@ -95,8 +97,8 @@ static void test_out_of_memory(const char *name, const file *model) {
         }
         CHECK(status == LN_OUT_OF_MEMORY, "%s: allocation %llu: %s", name, (unsigned long long)n,
               ln_error_message(session));
-        CHECK(session_run(session, 2, 0) == LN_OK, "%s: after allocation %llu: %s", name, (unsigned long long)n,
-              ln_error_message(session));
+        CHECK(session_run(session, 2, 0) == LN_OK, "%s: after allocation %llu: %s", name,
+              (unsigned long long)n, ln_error_message(session));
         ln_session_free(session);
     }
 }
@@ -123,10 +125,12 @@ static void each_model(const char *root, size_t most, void (*test)(const char *n
 static void test_loads(const char *name, const file *model) {
     ln_session *session = session_load(model->bytes, model->length, NULL, LIMIT, 0);
     CHECK(session->stage == LN_STAGE_READY, "%s: %s", name, ln_error_message(session));
-    CHECK(ln_session_describe(session) && ln_session_inspect(session) && ln_session_memory(session), "%s", name);
+    CHECK(ln_session_describe(session) && ln_session_inspect(session) && ln_session_memory(session), "%s",
+          name);
     if (session->stage == LN_STAGE_READY) {
         const ln_status status = session_run(session, 2, MOVES);
-        CHECK(status == LN_OK || status == LN_MORE || ln_error_message(session)[0], "%s: status %d without a message", name, (int)status);
+        CHECK(status == LN_OK || status == LN_MORE || ln_error_message(session)[0],
+              "%s: status %d without a message", name, (int)status);
     }
     ln_session_free(session);
 }
