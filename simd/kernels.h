@@ -140,6 +140,12 @@ const ln_conv_f32_route *ln_conv_f32_route_for(const ln_conv_shape *shape);
  */
 const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape);
 
+/*
+ * Makes Winograd's packing from the default route's, for a shape that has both: the plan may come to want it
+ * when the weights themselves are gone.
+ */
+void ln_conv_f32_winograd_repack(const ln_conv_shape *shape, float *packed, const float *default_packed);
+
 /* The shape must be consistent: groups divide the channels; only batch, channels and `out` may be 0. */
 void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route,
                            const ln_conv_shape *shape);

@@ -334,21 +334,37 @@ static void transform_weights(const float *g, float u[ELEMENTS]) {
     }
 }
 
-/* U as [e][tile][channel][rows of the tile]. */
-static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
+/*
+ * U as [e][tile][channel][rows of the tile]. The nine weights of a row and a channel are `step` apart;
+ * `tiled` weights are packed as conv_gemm_f32.c does it, the others as the operator has them.
+ */
+static void pack_any(const ln_conv_shape *shape, float *packed, const float *w, bool tiled) {
     const size_t m = shape->out_channels, channels = shape->in_channels;
     for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
         const size_t row = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - row;
+        const size_t step = tiled ? rows : 1;
         for (size_t i = 0; i < rows; i++) {
+            const float *from = w + row * channels * 9 + (tiled ? i : i * channels * 9);
             for (size_t c = 0; c < channels; c++) {
-                float u[ELEMENTS];
-                transform_weights(w + ((row + i) * channels + c) * 9, u);
+                float g[9], u[ELEMENTS];
+                for (size_t tap = 0; tap < 9; tap++) {
+                    g[tap] = from[(c * 9 + tap) * step];
+                }
+                transform_weights(g, u);
                 for (size_t e = 0; e < ELEMENTS; e++) {
                     packed[e * m * channels + row * channels + c * rows + i] = u[e];
                 }
             }
         }
     }
+}
+
+static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
+    pack_any(shape, packed, w, false);
+}
+
+void ln_conv_f32_winograd_repack(const ln_conv_shape *shape, float *packed, const float *default_packed) {
+    pack_any(shape, packed, default_packed, true);
 }
 
 const ln_conv_f32_route ln_conv_f32_winograd = {

@@ -201,6 +201,21 @@ static void test_large(void) {
     }
 }
 
+static void test_repack(void) {
+    const conv_case test = square(17, 23, 1, 20, 3, 1);
+    const ln_conv_f32_route *route = ln_conv_f32_winograd_for(&test.shape);
+    const ln_conv_f32_route *plain = ln_conv_f32_route_for(&test.shape);
+    const size_t bytes = route->packed_bytes(&test.shape);
+    float *w = check_random_floats((size_t)17 * 23 * 9),
+          *packed = check_alloc(plain->packed_bytes(&test.shape));
+    float *expected = check_alloc(bytes), *got = check_alloc(bytes);
+    plain->pack(&test.shape, packed, w);
+    route->pack(&test.shape, expected, w);
+    ln_conv_f32_winograd_repack(&test.shape, got, packed);
+    CHECK(memcmp(expected, got, bytes) == 0, "the packing depends on where the weights come from");
+    free(w), free(packed), free(expected), free(got);
+}
+
 /* Winograd: images that do not divide into tiles, and more channels than a task takes. */
 static void test_winograd(void) {
     for (int i = 0; i < 60; i++) {
@@ -220,6 +235,7 @@ static void test_winograd(void) {
         test.activation = pick_activation();
         run_case(&test);
     }
+    test_repack();
     const conv_case strided = square(32, 32, 1, 20, 3, 2), small = square(32, 32, 1, 7, 3, 1);
     CHECK(ln_conv_f32_winograd_for(&strided.shape) == NULL, "stride 2 has no such transform");
     CHECK(ln_conv_f32_winograd_for(&small.shape) == NULL, "does not pay on 7x7");
