@@ -2,20 +2,28 @@
  * Binary arithmetic and comparisons of doubles and of 32- and 64-bit integers, by loops the compiler vectorises where
  * that pays. Integers wrap around (they are computed unsigned), and no operation traps: see vector.h.
  */
+#include "simd.h"
 #include "vector.h"
 
 #include <math.h>
+
+/* These types are rare on hot paths: one vector a step, not unrolled, keeps sixty loops small. */
+#if defined(__clang__)
+#define SMALL_LOOP _Pragma("clang loop interleave(disable) unroll(disable)")
+#else
+#define SMALL_LOOP
+#endif
 
 #define LOOP(type, expression)                                                                               \
     type *d = dst;                                                                                           \
     const type *a = va, *b = vb;                                                                             \
     if (a_stride != 0 && b_stride != 0) {                                                                    \
-        for (size_t i = 0; i < n; i++) {                                                                     \
+        SMALL_LOOP for (size_t i = 0; i < n; i++) {                                                          \
             const type x = a[i], y = b[i];                                                                   \
             d[i] = expression;                                                                               \
         }                                                                                                    \
     } else {                                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                                     \
+        LN_LOOP_ROLLED for (size_t i = 0; i < n; i++) {                                                      \
             const type x = a[i * a_stride], y = b[i * b_stride];                                             \
             d[i] = expression;                                                                               \
         }                                                                                                    \
@@ -95,7 +103,7 @@ INTEGERS(64)
     static void name##_##suffix(uint8_t *dst, const void *va, size_t a_stride, const void *vb,               \
                                 size_t b_stride, size_t n) {                                                 \
         const type *a = va, *b = vb;                                                                         \
-        for (size_t i = 0; i < n; i++) {                                                                     \
+        LN_LOOP_ROLLED for (size_t i = 0; i < n; i++) {                                                      \
             dst[i] = a[i * a_stride] operator b[i * b_stride];                                               \
         }                                                                                                    \
     }

@@ -13,16 +13,8 @@
     do {                                                                                                     \
         const size_t tail = n - 4;                                                                           \
         const ln_v32f last_x = A(a, tail), last_y = B(b, tail);                                              \
-        size_t i = 0;                                                                                        \
-        for (; i + 8 <= n; i += 8) {                                                                         \
-            ln_v32f x = A(a, i), y = B(b, i);                                                                \
-            const ln_v32f x4 = A(a, i + 4), y4 = B(b, i + 4);                                                \
-            ln_store(d + i, expression);                                                                     \
-            x = x4;                                                                                          \
-            y = y4;                                                                                          \
-            ln_store(d + i + 4, expression);                                                                 \
-        }                                                                                                    \
-        if (i + 4 <= n) {                                                                                    \
+        LN_LOOP_ROLLED                                                                                       \
+        for (size_t i = 0; i < tail; i += 4) {                                                               \
             const ln_v32f x = A(a, i), y = B(b, i);                                                          \
             ln_store(d + i, expression);                                                                     \
         }                                                                                                    \

@@ -7,7 +7,7 @@
  * strip, indices and p-norms take one output at a time.
  *
  * Maxima use the one-instruction clamp, which loses a NaN; each element is also added to a sum that a NaN poisons, and
- * a poisoned strip is computed again by the careful maximum. The most frequent maxima have kernels of their own in
+ * the outputs of a poisoned strip are computed again one by one. The most frequent maxima have kernels of their own in
  * pool_fast_f32.c.
  */
 #include "pool_f32.h"
@@ -22,7 +22,7 @@ static inline int64_t divide_up(int64_t x, int64_t step) {
 }
 
 /* The taps of output o that lie on the input: [first, end). */
-struct ln_taps ln_pool_taps(const struct ln_pooling *pooling, int axis, int64_t o) {
+LN_NOINLINE struct ln_taps ln_pool_taps(const struct ln_pooling *pooling, int axis, int64_t o) {
     const int64_t start = o * pooling->stride[axis] - pooling->pad_begin[axis],
                   step = pooling->dilation[axis];
     const int64_t left = pooling->in[axis] - start;
@@ -60,8 +60,8 @@ struct found {
     int64_t d, h, w;
 };
 
-static struct found find_max(const float *src, const struct ln_pooling *pooling, int64_t od, int64_t oh,
-                             int64_t ow) {
+static LN_NOINLINE struct found find_max(const float *src, const struct ln_pooling *pooling, int64_t od,
+                                         int64_t oh, int64_t ow) {
     struct found best = {-INFINITY, -1, 0, 0};
     FOR_TAPS(pooling, od, oh, ow, d, h, w) {
         const float x = src[(d * pooling->in[1] + h) * pooling->in[2] + w];
@@ -71,6 +71,11 @@ static struct found find_max(const float *src, const struct ln_pooling *pooling,
         }
     }
     return best;
+}
+
+static float max_window(const float *src, const struct ln_pooling *pooling, int64_t od, int64_t oh,
+                        int64_t ow) {
+    return find_max(src, pooling, od, oh, ow).value;
 }
 
 static float sum_window(const float *src, const struct ln_pooling *pooling, int64_t od, int64_t oh,
@@ -117,9 +122,8 @@ static void strip_fill(struct strip *strip, float value) {
     memset(strip->elements + strip->columns, 0, SLACK * sizeof(float));
 }
 
-#define ADD(a, b)     ln_add(a, b)
-#define MAX(a, b)     ln_clamp_low(b, a)
-#define CAREFUL(a, b) ln_max(a, b)
+#define ADD(a, b) ln_add(a, b)
+#define MAX(a, b) ln_clamp_low(b, a)
 
 /*
  * Combines rows (each at element `low`) into the strip; `more` says that it has a part of them already. Returns a sum
@@ -128,28 +132,41 @@ static void strip_fill(struct strip *strip, float value) {
 #define VERTICAL(name, combine)                                                                              \
     static ln_v32f vertical_##name(float *dst, const float *const *rows, size_t count, size_t columns,       \
                                    int more) {                                                               \
-        ln_v32f poison = ln_zero(), all;                                                                     \
         const float *first = more ? dst : rows[0];                                                           \
+        const size_t begin = more ? 0 : 1;                                                                   \
+        ln_v32f poison = ln_zero();                                                                          \
         size_t i = 0;                                                                                        \
-        for (; i + 4 <= columns; i += 4) {                                                                   \
-            all = ln_load(first + i);                                                                        \
-            poison = ln_add(poison, all);                                                                    \
-            for (size_t r = more ? 0 : 1; r < count; r++) {                                                  \
-                const ln_v32f x = ln_load(rows[r] + i);                                                      \
-                poison = ln_add(poison, x);                                                                  \
-                all = combine(all, x);                                                                       \
+        for (; i + 16 <= columns; i += 16) {                                                                 \
+            ln_v32f a0 = ln_load(first + i), a1 = ln_load(first + i + 4);                                    \
+            ln_v32f a2 = ln_load(first + i + 8), a3 = ln_load(first + i + 12);                               \
+            poison = ln_add(poison, ln_add(ln_add(a0, a1), ln_add(a2, a3)));                                 \
+            LN_LOOP_ROLLED                                                                                   \
+            for (size_t r = begin; r < count; r++) {                                                         \
+                const float *row = rows[r] + i;                                                              \
+                const ln_v32f x0 = ln_load(row), x1 = ln_load(row + 4);                                      \
+                const ln_v32f x2 = ln_load(row + 8), x3 = ln_load(row + 12);                                 \
+                poison = ln_add(poison, ln_add(ln_add(x0, x1), ln_add(x2, x3)));                             \
+                a0 = combine(a0, x0);                                                                        \
+                a1 = combine(a1, x1);                                                                        \
+                a2 = combine(a2, x2);                                                                        \
+                a3 = combine(a3, x3);                                                                        \
             }                                                                                                \
-            ln_store(dst + i, all);                                                                          \
+            ln_store(dst + i, a0);                                                                           \
+            ln_store(dst + i + 4, a1);                                                                       \
+            ln_store(dst + i + 8, a2);                                                                       \
+            ln_store(dst + i + 12, a3);                                                                      \
         }                                                                                                    \
-        if (i < columns) {                                                                                   \
-            all = ln_load_part(first + i, columns - i);                                                      \
+        LN_LOOP_ROLLED                                                                                       \
+        for (; i < columns; i += 4) {                                                                        \
+            ln_v32f all = ln_load_first(first + i, columns - i);                                             \
             poison = ln_add(poison, all);                                                                    \
-            for (size_t r = more ? 0 : 1; r < count; r++) {                                                  \
-                const ln_v32f x = ln_load_part(rows[r] + i, columns - i);                                    \
+            LN_LOOP_ROLLED                                                                                   \
+            for (size_t r = begin; r < count; r++) {                                                         \
+                const ln_v32f x = ln_load_first(rows[r] + i, columns - i);                                   \
                 poison = ln_add(poison, x);                                                                  \
                 all = combine(all, x);                                                                       \
             }                                                                                                \
-            ln_store_part(dst + i, all, columns - i);                                                        \
+            ln_store_first(dst + i, all, columns - i);                                                       \
         }                                                                                                    \
         return poison;                                                                                       \
     }
@@ -200,26 +217,24 @@ LN_INLINE ln_v32f columns_any(const float *p, size_t stride, size_t lanes) {
 
 VERTICAL(add, ADD)
 VERTICAL(max, MAX)
-VERTICAL(careful, CAREFUL)
 HORIZONTAL(add, ADD)
 HORIZONTAL(max, MAX)
-HORIZONTAL(careful, CAREFUL)
 
-/* A way to combine: its identity, the steps, and what to do when the poison sum is NaN. */
+/* A way to combine: its identity, the steps, and what computes an output when a NaN may have been lost. */
 struct combination {
     float identity;
     ln_v32f (*vertical)(float *dst, const float *const *rows, size_t count, size_t columns, int more);
     void (*horizontal)(float *dst, const struct strip *strip);
-    const struct combination *careful;
+    float (*careful)(const float *src, const struct ln_pooling *pooling, int64_t od, int64_t oh, int64_t ow);
 };
 
-static const struct combination careful_max = {-INFINITY, vertical_careful, horizontal_careful, NULL};
-static const struct combination fast_max = {-INFINITY, vertical_max, horizontal_max, &careful_max};
+static const struct combination fast_max = {-INFINITY, vertical_max, horizontal_max, max_window};
 static const struct combination sum = {0.0f, vertical_add, horizontal_add, NULL};
 
 /* The strip's outputs in row (od, oh); the rows of the window are combined ROWS at a time. */
-static void strip_run(struct strip *strip, float *dst, const float *src, const struct ln_pooling *pooling,
-                      int64_t od, int64_t oh, const struct combination *way) {
+static LN_NOINLINE void strip_run(struct strip *strip, float *dst, const float *src,
+                                  const struct ln_pooling *pooling, int64_t od, int64_t oh,
+                                  const struct combination *way) {
     const struct ln_taps depth = ln_pool_taps(pooling, 0, od), height = ln_pool_taps(pooling, 1, oh);
     const float *rows[ROWS];
     const size_t columns = strip->high - strip->low;
@@ -248,13 +263,15 @@ static void strip_run(struct strip *strip, float *dst, const float *src, const s
     strip_fill(strip, way->identity);
     way->horizontal(dst, strip);
     if (way->careful != NULL && wasm_v128_any_true(wasm_f32x4_ne(poison, poison))) {
-        strip_run(strip, dst, src, pooling, od, oh, way->careful);
+        for (size_t i = 0; i < strip->count; i++) {
+            dst[i] = way->careful(src, pooling, od, oh, (int64_t)(strip->first + i));
+        }
     }
 }
 
 /* False when the window is wider than a strip. */
-static int row_by_strips(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                         int64_t oh, const struct combination *way) {
+static LN_NOINLINE int row_by_strips(float *dst, const float *src, const struct ln_pooling *pooling,
+                                     int64_t od, int64_t oh, const struct combination *way) {
     if ((pooling->kernel[2] - 1) * pooling->dilation[2] + 1 > STRIP) {
         return 0;
     }
@@ -273,12 +290,13 @@ void ln_max_pool_row_f32(float *dst, const float *src, const struct ln_pooling *
                          int64_t oh) {
     if (!row_by_strips(dst, src, pooling, od, oh, &fast_max)) {
         for (int64_t ow = 0; ow < pooling->out[2]; ow++) {
-            dst[ow] = find_max(src, pooling, od, oh, ow).value;
+            dst[ow] = max_window(src, pooling, od, oh, ow);
         }
     }
 }
 
-static void sum_row(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od, int64_t oh) {
+static LN_NOINLINE void sum_row(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
+                                int64_t oh) {
     if (!row_by_strips(dst, src, pooling, od, oh, &sum)) {
         for (int64_t ow = 0; ow < pooling->out[2]; ow++) {
             dst[ow] = sum_window(src, pooling, od, oh, ow);
@@ -315,15 +333,23 @@ void ln_max_pool_plane_f32(float *dst, const float *src, const struct ln_pooling
 
 /* ---- averages ---- */
 
-static int64_t count_taps(const struct ln_pooling *pooling, int axis, int64_t o, int include_pad) {
+static LN_NOINLINE int64_t count_taps(const struct ln_pooling *pooling, int axis, int64_t o,
+                                      int include_pad) {
     const struct ln_taps taps = ln_pool_taps(pooling, axis, o);
     return include_pad ? padded_taps(pooling, axis, o) : taps.end - taps.first;
 }
 
-static void divide_outputs(float *dst, int64_t begin, int64_t end, int64_t count) {
+static LN_NOINLINE void divide_outputs(float *dst, int64_t begin, int64_t end, int64_t count) {
     const float divisor = (float)count;
-    if (count > 0 && begin < end) {
-        ln_binary_f32[LN_BINARY_DIV](dst + begin, dst + begin, 1, &divisor, 0, (size_t)(end - begin));
+    const ln_v32f divisors = ln_splat(divisor);
+    if (count <= 0) {
+        return;
+    }
+    for (; begin + 4 <= end; begin += 4) {
+        ln_store(dst + begin, ln_div(ln_load(dst + begin), divisors));
+    }
+    for (; begin < end; begin++) {
+        dst[begin] /= divisor;
     }
 }
 

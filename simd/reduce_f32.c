@@ -40,7 +40,7 @@ enum { BLOCK = 512 };
         }                                                                                                    \
         return ln_sum_lanes(ln_add(ln_add(sums[0], sums[1]), ln_add(sums[2], sums[3])));                     \
     }                                                                                                        \
-    static double name(const float *a, const float *b, size_t n) {                                           \
+    static LN_NOINLINE double name(const float *a, const float *b, size_t n) {                               \
         double total = 0.0;                                                                                  \
         for (size_t i = 0; i < n; i += BLOCK) {                                                              \
             total += (double)name##_block(a + i, b + i, n - i < BLOCK ? n - i : BLOCK);                      \
@@ -72,7 +72,7 @@ static int has_nan(const float *src, size_t n) {
 }
 
 /* The largest of n > 0 floats, with `sign` -1 the smallest; NaN when there is one. */
-static float extreme(const float *src, size_t n, ln_v32f sign) {
+static LN_NOINLINE float extreme(const float *src, size_t n, ln_v32f sign) {
     const ln_v32f infinity = ln_splat_opaque(&ln_vmath.infinity);
     ln_v32f best[4], sums[4];
     LN_LOOP_UNROLLED

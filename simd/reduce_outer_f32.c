@@ -41,8 +41,8 @@ static size_t strip_column(const struct strip *strip, size_t i) {
 typedef void block_fn(struct strip *strip, const float *src, size_t rows, size_t row_stride);
 
 /* Calls `run` on every block of rows; narrow strips go through a copy. After each block, sums move to the total. */
-static void strip_blocks(struct strip *strip, block_fn *run, const float *src, size_t rows, size_t columns,
-                         size_t row_stride, int sums) {
+static LN_NOINLINE void strip_blocks(struct strip *strip, block_fn *run, const float *src, size_t rows,
+                                     size_t columns, size_t row_stride, int sums) {
     float narrow[ROWS * 4] = {0};
     for (size_t begin = 0; begin < rows; begin += ROWS) {
         const size_t count = rows - begin < ROWS ? rows - begin : ROWS;
@@ -69,7 +69,7 @@ static void strip_blocks(struct strip *strip, block_fn *run, const float *src, s
         size_t r = 0;                                                                                        \
         for (; r + 4 <= rows; r += 4) {                                                                      \
             const float *row = src + r * row_stride;                                                         \
-            for (size_t v = 0; v < strip->vectors; v++) {                                                    \
+            LN_LOOP_ROLLED for (size_t v = 0; v < strip->vectors; v++) {                                     \
                 const float *p = row + strip->offset[v];                                                     \
                 const ln_v32f x0 = map(ln_load(p), v), x1 = map(ln_load(p + row_stride), v);                 \
                 const ln_v32f x2 = map(ln_load(p + 2 * row_stride), v);                                      \
@@ -79,7 +79,7 @@ static void strip_blocks(struct strip *strip, block_fn *run, const float *src, s
             }                                                                                                \
         }                                                                                                    \
         for (; r < rows; r++) {                                                                              \
-            for (size_t v = 0; v < strip->vectors; v++) {                                                    \
+            LN_LOOP_ROLLED for (size_t v = 0; v < strip->vectors; v++) {                                     \
                 const ln_v32f x = map(ln_load(src + r * row_stride + strip->offset[v]), v);                  \
                 ln_store(strip->block + 4 * v, combine(ln_load(strip->block + 4 * v), x));                   \
             }                                                                                                \
@@ -122,8 +122,9 @@ static float finish_log(double total, size_t rows) {
     return (float)log(total);
 }
 
-static void sum_strip(float *dst, const float *src, size_t rows, size_t columns, size_t row_stride,
-                      block_fn *run, float (*finish)(double total, size_t rows)) {
+static LN_NOINLINE void sum_strip(float *dst, const float *src, size_t rows, size_t columns,
+                                  size_t row_stride, block_fn *run,
+                                  float (*finish)(double total, size_t rows)) {
     struct strip strip;
     strip_start(&strip, columns, 0.0f);
     strip_blocks(&strip, run, src, rows, columns, row_stride, 1);
@@ -134,8 +135,8 @@ static void sum_strip(float *dst, const float *src, size_t rows, size_t columns,
     }
 }
 
-static void gather_strip(float *dst, const float *src, size_t rows, size_t columns, size_t row_stride,
-                         block_fn *run, float initial) {
+static LN_NOINLINE void gather_strip(float *dst, const float *src, size_t rows, size_t columns,
+                                     size_t row_stride, block_fn *run, float initial) {
     struct strip strip;
     strip_start(&strip, columns, initial);
     strip_blocks(&strip, run, src, rows, columns, row_stride, 0);
@@ -146,7 +147,8 @@ static void gather_strip(float *dst, const float *src, size_t rows, size_t colum
     }
 }
 
-static void log_sum_exp_strip(float *dst, const float *src, size_t rows, size_t columns, size_t row_stride) {
+static LN_NOINLINE void log_sum_exp_strip(float *dst, const float *src, size_t rows, size_t columns,
+                                          size_t row_stride) {
     struct strip strip;
     strip_start(&strip, columns, -INFINITY);
     strip_blocks(&strip, block_max, src, rows, columns, row_stride, 0);

@@ -24,7 +24,7 @@ static inline ln_v32f load_filled(const float *p, size_t count, float fill) {
     return ln_load(four);
 }
 
-static float row_max(const float *src, size_t n) {
+static LN_NOINLINE float row_max(const float *src, size_t n) {
     ln_v32f best0 = ln_splat(-INFINITY), best1 = best0, best2 = best0, best3 = best0;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -60,7 +60,7 @@ static float row_scale_max(float *dst, const float *src, size_t n, float scale, 
 }
 
 /* Sums exp(src - high) over n elements, and stores them when dst is not null. */
-static float row_exp(float *dst, const float *src, size_t n, float high) {
+static LN_NOINLINE float row_exp(float *dst, const float *src, size_t n, float high) {
     const struct ln_exp_constants k = ln_exp_constants();
     const ln_v32f shift = ln_splat(high);
     double total = 0.0;
@@ -126,7 +126,7 @@ static inline size_t lanes_of(const struct strip *strip, size_t v) {
     return v + 1 < strip->vectors ? 4 : strip->last;
 }
 
-static void strip_max(struct strip *strip, const float *src, size_t n, size_t stride) {
+static LN_NOINLINE void strip_max(struct strip *strip, const float *src, size_t n, size_t stride) {
     for (size_t v = 0; v < strip->vectors; v++) {
         strip->high[v] = ln_splat(-INFINITY);
     }
@@ -139,7 +139,8 @@ static void strip_max(struct strip *strip, const float *src, size_t n, size_t st
 }
 
 /* The sum is of blocks of 64 rows, each summed for itself. */
-static void strip_exp(struct strip *strip, float *dst, const float *src, size_t n, size_t stride) {
+static LN_NOINLINE void strip_exp(struct strip *strip, float *dst, const float *src, size_t n,
+                                  size_t stride) {
     const struct ln_exp_constants k = ln_exp_constants();
     for (size_t v = 0; v < strip->vectors; v++) {
         strip->sum[v] = ln_zero();

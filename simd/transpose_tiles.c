@@ -95,44 +95,53 @@ static inline void block_16(uint8_t *dst, size_t dst_stride, const uint8_t *src,
     wasm_v128_store(dst, wasm_v128_load(src));
 }
 
-/*
- * A whole tile, and one of any size: blocks where they fit, the rest element by element. Strides are in bytes.
- */
-#define TILE_FUNCTION(width, block, unrolled)                                                                \
-    static void whole_##width(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride) {      \
-        for (size_t c = 0; c < TILE; c += (block)) {                                                         \
-            unrolled for (size_t r = 0; r < TILE; r += (block)) {                                            \
-                block_##width(dst + r * (width), dst_stride, src + r * src_stride, src_stride);              \
-            }                                                                                                \
-            dst += (block) * dst_stride;                                                                     \
-            src += (block) * (width);                                                                        \
-        }                                                                                                    \
-    }                                                                                                        \
-    static void tile_##width(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride,         \
-                             size_t rows, size_t cols) {                                                     \
-        if (rows == TILE && cols == TILE) {                                                                  \
-            whole_##width(dst, dst_stride, src, src_stride);                                                 \
-            return;                                                                                          \
-        }                                                                                                    \
+/* A whole tile of four-byte elements, the most frequent kind. Strides are in bytes. */
+static void whole_4(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride) {
+    for (size_t c = 0; c < TILE; c += 4) {
+        LN_LOOP_UNROLLED
+        for (size_t r = 0; r < TILE; r += 4) {
+            block_4(dst + r * 4, dst_stride, src + r * src_stride, src_stride);
+        }
+        dst += 4 * dst_stride;
+        src += 16;
+    }
+}
+
+/* A tile of any size: blocks where they fit, the rest element by element. */
+#define TILE_FUNCTION(width, block, name)                                                                    \
+    static void tile_##name(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride,          \
+                            size_t rows, size_t cols) {                                                      \
         const size_t full_rows = rows / (block) * (block), full_cols = cols / (block) * (block);             \
+        LN_LOOP_ROLLED                                                                                       \
         for (size_t c = 0; c < full_cols; c += (block)) {                                                    \
+            LN_LOOP_ROLLED                                                                                   \
             for (size_t r = 0; r < full_rows; r += (block)) {                                                \
                 block_##width(dst + c * dst_stride + r * (width), dst_stride,                                \
                               src + r * src_stride + c * (width), src_stride);                               \
             }                                                                                                \
         }                                                                                                    \
         for (size_t c = 0; c < cols; c++) {                                                                  \
+            LN_LOOP_ROLLED                                                                                   \
             for (size_t r = c < full_cols ? full_rows : 0; r < rows; r++) {                                  \
                 memcpy(dst + c * dst_stride + r * (width), src + r * src_stride + c * (width), width);       \
             }                                                                                                \
         }                                                                                                    \
     }
 
-TILE_FUNCTION(1, 8, LN_LOOP_ROLLED)
-TILE_FUNCTION(2, 8, LN_LOOP_ROLLED)
-TILE_FUNCTION(4, 4, LN_LOOP_UNROLLED)
-TILE_FUNCTION(8, 2, LN_LOOP_ROLLED)
-TILE_FUNCTION(16, 1, LN_LOOP_ROLLED)
+TILE_FUNCTION(1, 8, 1)
+TILE_FUNCTION(2, 8, 2)
+TILE_FUNCTION(4, 4, 4_any)
+TILE_FUNCTION(8, 2, 8)
+TILE_FUNCTION(16, 1, 16)
+
+static void tile_4(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t rows,
+                   size_t cols) {
+    if (rows == TILE && cols == TILE) {
+        whole_4(dst, dst_stride, src, src_stride);
+    } else {
+        tile_4_any(dst, dst_stride, src, src_stride, rows, cols);
+    }
+}
 
 typedef void tile_fn(uint8_t *dst, size_t dst_stride, const uint8_t *src, size_t src_stride, size_t rows,
                      size_t cols);

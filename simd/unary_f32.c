@@ -3,7 +3,8 @@
  *
  * A loop has one body. Its last step redoes the last four elements of the range, which were read before the first
  * store, so that the kernel works in place; a range of fewer than four goes through a buffer of four. Each element
- * thus meets the same instructions wherever the range was cut. Light functions have a second, unrolled body.
+ * thus meets the same instructions wherever the range was cut. Light functions have a second, unrolled body. Nothing is
+ * inlined, as compilers like to do with the call for the buffer of four: it would double the code.
  */
 #include "vector.h"
 #include "vmath.h"
@@ -12,7 +13,7 @@
 
 /* f(x) becomes `expression` in the vector x; `setup` declares the constants. */
 #define UNARY(name, setup, expression)                                                                       \
-    static void unary_##name(float *dst, const float *src, size_t n, float alpha, float beta) {              \
+    static LN_NOINLINE void unary_##name(float *dst, const float *src, size_t n, float alpha, float beta) {  \
         (void)alpha;                                                                                         \
         (void)beta;                                                                                          \
         if (n < 4) {                                                                                         \

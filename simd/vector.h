@@ -390,26 +390,4 @@ void ln_dequantize_i32_f32(float *dst, const int32_t *src, size_t n, float scale
 void ln_quantize_u8_f32(uint8_t *dst, const float *src, size_t n, float scale, int32_t zero_point);
 void ln_quantize_i8_f32(int8_t *dst, const float *src, size_t n, float scale, int32_t zero_point);
 
-/* ---- Attention: attention_f32.c ---- */
-
-#define LN_ATTENTION_ROWS 6
-
-/*
- * Rows of softmax(scale * Q K^T + mask) V for one head. q, k, v and dst are rows of head (head_v for v and dst)
- * floats at the given strides. mask row i, when not null, has keys floats at mask + i * mask_stride. With causal
- * (>= 0), query row i sees the keys j <= causal + i; pass -1 for none. scratch holds LN_ATTENTION_ROWS * keys floats.
- */
-struct ln_attention_f32 {
-    size_t keys, head, head_v;
-    size_t q_stride, k_stride, v_stride, dst_stride, mask_stride;
-    const float *k, *v, *mask;
-    float scale;
-    float softcap; /* 0 for none; else scores become softcap * tanh(score / softcap) before the mask */
-    int64_t causal;
-};
-
-/* Query rows [begin, end) of `attention`. */
-void ln_attention_rows_f32(float *dst, const float *q, const struct ln_attention_f32 *attention, size_t begin,
-                           size_t end, float *scratch);
-
 #endif

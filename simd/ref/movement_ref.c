@@ -1,10 +1,9 @@
 /*
- * Scalar twins: transposes, pooling, resizing, conversions and attention.
+ * Scalar twins: transposes, pooling, resizing and conversions.
  */
 #include "vector_ref.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void ln_ref_transpose(void *dst, const void *src, const size_t *dims, const int *perm, int rank,
@@ -149,44 +148,4 @@ int32_t ln_ref_quantize(float x, float scale, int32_t zero_point, int32_t low, i
     const double rounded = isnan(x / scale) ? 0.0 : nearbyint((double)(x / scale));
     const double sum = rounded + zero_point;
     return (int32_t)(sum < low ? low : sum > high ? high : sum);
-}
-
-/* The score of query row i and key j, -inf where it is masked. */
-static double attention_score(const float *q, const struct ln_attention_f32 *attention, size_t i, size_t j) {
-    double score = 0.0;
-    for (size_t h = 0; h < attention->head; h++) {
-        score += (double)q[i * attention->q_stride + h] * attention->k[j * attention->k_stride + h];
-    }
-    score *= attention->scale;
-    if (attention->softcap > 0.0f) {
-        score = attention->softcap * tanh(score / attention->softcap);
-    }
-    if (attention->causal >= 0 && (int64_t)j > attention->causal + (int64_t)i) {
-        return -INFINITY;
-    }
-    return attention->mask != NULL ? score + attention->mask[i * attention->mask_stride + j] : score;
-}
-
-void ln_ref_attention(double *dst, size_t dst_stride, const float *q,
-                      const struct ln_attention_f32 *attention, size_t rows) {
-    double *scores = malloc((attention->keys + 1) * sizeof *scores);
-    for (size_t i = 0; scores != NULL && i < rows; i++) {
-        double largest = -INFINITY, sum = 0.0;
-        for (size_t j = 0; j < attention->keys; j++) {
-            scores[j] = attention_score(q, attention, i, j);
-            largest = fmax(largest, scores[j]);
-        }
-        for (size_t j = 0; j < attention->keys; j++) {
-            scores[j] = exp(scores[j] - largest);
-            sum += scores[j];
-        }
-        for (size_t h = 0; h < attention->head_v; h++) {
-            double value = 0.0;
-            for (size_t j = 0; j < attention->keys; j++) {
-                value += scores[j] / sum * attention->v[j * attention->v_stride + h];
-            }
-            dst[i * dst_stride + h] = value;
-        }
-    }
-    free(scores);
 }

@@ -43,8 +43,4 @@ uint16_t ln_ref_f32_to_f16(float x);
 uint16_t ln_ref_f32_to_bf16(float x);
 int32_t ln_ref_quantize(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
 
-/* Rows of attention, all in double. */
-void ln_ref_attention(double *dst, size_t dst_stride, const float *q,
-                      const struct ln_attention_f32 *attention, size_t rows);
-
 #endif
