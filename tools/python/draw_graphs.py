@@ -399,6 +399,10 @@ def draw_graph(d):
         g.nodes, "graph", [info], [cases_core.value_info(name, None) for name in outputs], [cases_core.tensor(name, array) for name, array in g.weights.items()]
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="linnet cases")
+    if any(node.op_type == "QuantizeLinear" for node in g.nodes):
+        values = _inner_values(model, [x], [name for name in g.shapes if name != "x"])
+        if not all(np.isfinite(value).all() for value in values.values()):
+            return None  # what a NaN becomes as an integer is nobody's promise
     others = [[d.values(np.float32, (batch + 1, *tail), -2, 2)]] if symbolic else []
     steps = any(node.op_type == "QuantizeLinear" for node in g.nodes)
     return DrawnGraph(model, [x], others, slack=3000.0 if steps else 30.0)

@@ -209,7 +209,7 @@ def channel_norm(d, version, op):
     if op == "LpNormalization":
         return Drawn(op, [x], {"axis": d.axis(len(shape)), "p": d.integer(1, 2)})
     if op == "MeanVarianceNormalization":
-        return Drawn(op, [d.values(np.float32, (2, shape[1] + 1, 3, 4))], {"axes": d.axes(4)} if d.chance(0.6) else {}, slack=20)
+        return Drawn(op, [d.rng.standard_normal((2, shape[1] + 1, 3, 4)).astype(np.float32)], {"axes": d.axes(4)} if d.chance(0.6) else {}, slack=20)
     if op == "GroupNormalization" and version < 21:
         return None
     parameters = [d.values(np.float32, (channels,)) for _ in range(3)]
@@ -351,7 +351,7 @@ def quantise(d, version, op):
     axis, attributes, parameters = d.axis(len(shape)), {}, ()
     if version >= 13 and d.chance(0.5):
         parameters, attributes = (shape[axis],), {"axis": axis}
-    scale = np.asarray(d.values(np.float32, parameters, 0.01, 0.2)).astype(np.float32)
+    scale = np.asarray(d.rng.uniform(0.01, 0.2, parameters)).astype(np.float32)
     zero = d.values(dtype, parameters, 0, 4)
     x = d.values(np.float32, shape, -9, 9) if op == "QuantizeLinear" else d.values(dtype, shape, -15, 15)
     return Drawn(op, [x, scale, zero], attributes, steps=1 if op == "QuantizeLinear" else 0)
@@ -412,9 +412,7 @@ def recurrent(d, version, op):
     if op == "GRU" and d.chance(0.5):
         attributes["linear_before_reset"] = 1
     if d.chance(0.2):
-        attributes["activations"] = [
-            d.pick(("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Softsign", "Softplus")) for _ in range(n * {"RNN": 1, "GRU": 2, "LSTM": 3}[op])
-        ]
+        attributes["activations"] = [d.pick(("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Softsign")) for _ in range(n * {"RNN": 1, "GRU": 2, "LSTM": 3}[op])]
     return Drawn(op, inputs, attributes, outputs=3 if op == "LSTM" else 2, slack=10, constants=(1, 2, 3) if d.chance(0.6) else ())
 
 
