@@ -20,6 +20,8 @@ typedef struct product {
     ln_broadcast batch; /* batch axes: offsets in matrices of A and B */
     int64_t batches;
     int64_t m, k, n;
+    int64_t a_row, a_col, a_matrix; /* strides of A and B in elements; a_matrix leads to the next batch */
+    int64_t b_row, b_col, b_matrix;
     size_t tasks;        /* of one batch */
     size_t packed_bytes; /* of one matrix of B */
     const char *packed;
@@ -28,23 +30,39 @@ typedef struct product {
 
 /* ---- Shapes ---- */
 
-/* Rows and columns of an operand as the product sees it, after transposition. */
+/* Rows and columns of an operand as the product sees it, after transposition, and its strides. */
 typedef struct operand {
     ln_shape batch;
     int64_t rows, cols;
+    int64_t row_stride, col_stride, matrix_stride;
     bool vector; /* 1-D: a row for A, a column for B */
 } operand;
 
-static operand view(const ln_shape *shape, bool transposed, bool is_b) {
-    operand out = {.vector = shape->rank == 1};
+/* `trans_batch` (com.microsoft) puts the first axis behind the batch axes: [rows, batch..., cols]. */
+static operand view(const ln_shape *shape, bool transposed, bool trans_batch, bool is_b) {
+    const int rank = shape->rank;
+    operand out = {.vector = rank == 1};
     if (out.vector) {
         out.rows = is_b ? shape->dims[0] : 1;
         out.cols = is_b ? 1 : shape->dims[0];
+        out.row_stride = is_b ? 1 : shape->dims[0];
+        out.col_stride = 1;
         return out;
     }
-    out.batch = ln_shape_of(shape->rank - 2, shape->dims);
-    out.rows = shape->dims[shape->rank - (transposed ? 1 : 2)];
-    out.cols = shape->dims[shape->rank - (transposed ? 2 : 1)];
+    const int64_t cols = shape->dims[rank - 1];
+    out.batch = ln_shape_of(rank - 2, shape->dims + (trans_batch ? 1 : 0));
+    out.rows = shape->dims[trans_batch ? 0 : rank - 2];
+    out.cols = cols;
+    out.row_stride = trans_batch ? ln_shape_product(shape, 1, rank) : cols;
+    out.col_stride = 1;
+    out.matrix_stride = trans_batch ? cols : out.rows * cols;
+    if (transposed) {
+        const operand straight = out;
+        out.rows = straight.cols;
+        out.cols = straight.rows;
+        out.row_stride = 1;
+        out.col_stride = straight.row_stride;
+    }
     return out;
 }
 
@@ -69,8 +87,8 @@ static ln_status infer_shape(ln_op *op, product *p) {
     LN_OP_CHECK(op, a->rank >= 1 && b->rank >= 1 && (!params->is_gemm || (a->rank == 2 && b->rank == 2)),
                 INVALID_SHAPE, "cannot multiply shapes %s and %s", ln_shape_text(a, left),
                 ln_shape_text(b, right));
-    const operand x = view(a, params->trans_a, false);
-    const operand z = view(b, params->trans_b, true);
+    const operand x = view(a, params->trans_a, params->trans_batch_a, false);
+    const operand z = view(b, params->trans_b, params->trans_batch_b, true);
     ln_shape y;
     LN_OP_CHECK(op, x.cols == z.rows && ln_shape_broadcast(&x.batch, &z.batch, &y), INVALID_SHAPE,
                 "cannot multiply shapes %s and %s: inner dimensions %lld and %lld", ln_shape_text(a, left),
@@ -81,8 +99,14 @@ static ln_status infer_shape(ln_op *op, product *p) {
     p->m = x.rows;
     p->k = x.cols;
     p->n = z.cols;
-    if (ln_shape_count(&z.batch) == 1 &&
-        !params->trans_a) { /* one B: the batches of A are rows of one product */
+    p->a_row = x.row_stride;
+    p->a_col = x.col_stride;
+    p->a_matrix = x.matrix_stride;
+    p->b_row = z.row_stride;
+    p->b_col = z.col_stride;
+    p->b_matrix = z.matrix_stride;
+    const bool stacked = !params->trans_a && !params->trans_batch_a;
+    if (stacked && ln_shape_count(&z.batch) == 1) { /* one B: the batches of A are rows of one product */
         p->m *= p->batches;
         p->batches = 1;
     }
@@ -124,11 +148,10 @@ static ln_status plan_gemm(ln_op *op, product *p) {
     const ln_matmul_params *params = op->params;
     ln_gemm_f32_args *args = &p->args;
     *args = (ln_gemm_f32_args){.m = (size_t)p->m, .n = (size_t)p->n, .k = (size_t)p->k};
-    const size_t a_cols = (size_t)p->k;
-    args->a_row_stride = params->trans_a ? 1 : a_cols;
-    args->a_col_stride = params->trans_a ? (size_t)p->m : 1;
-    args->b_row_stride = params->trans_b ? 1 : (size_t)p->n;
-    args->b_col_stride = params->trans_b ? (size_t)p->k : 1;
+    args->a_row_stride = (size_t)p->a_row;
+    args->a_col_stride = (size_t)p->a_col;
+    args->b_row_stride = (size_t)p->b_row;
+    args->b_col_stride = (size_t)p->b_col;
     args->b_is_packed = op->packed != NULL;
     args->c_row_stride = (size_t)p->n;
     args->alpha = params->alpha;
@@ -151,9 +174,9 @@ static void gemm_task(ln_op *op, int64_t index, void *scratch) {
         ln_broadcast_seek(&p->batch, batch, offsets);
     }
     const size_t matrix = (size_t)offsets[1];
-    args.a = p->a + (size_t)offsets[0] * args.m * args.k;
+    args.a = p->a + offsets[0] * p->a_matrix;
     args.b = args.b_is_packed ? (const float *)(const void *)(p->packed + matrix * p->packed_bytes)
-                              : p->b + matrix * args.k * args.n;
+                              : p->b + offsets[1] * p->b_matrix;
     args.c = p->y + (size_t)batch * args.m * args.n;
     ln_gemm_f32.task(&args, (size_t)(index % (int64_t)p->tasks), scratch);
 }
@@ -264,7 +287,6 @@ static void finish_row(const ln_op *op, const product *p, int64_t row, number *s
 
 static void row_task(ln_op *op, int64_t index, void *scratch) {
     const product *p = LN_LOCAL(op, product);
-    const ln_matmul_params *params = op->params;
     const int64_t batch = index / p->m;
     const int64_t row = index % p->m;
     int64_t offsets[LN_BROADCAST_INPUTS] = {0};
@@ -275,12 +297,12 @@ static void row_task(ln_op *op, int64_t index, void *scratch) {
     number *b = sum + p->n;
     const bool real = op->outputs[0]->dtype == LN_DOUBLE;
     memset(sum, 0, (size_t)p->n * sizeof *sum);
-    const int64_t a_base = offsets[0] * p->m * p->k + (params->trans_a ? row : row * p->k);
-    const int64_t b_base = offsets[1] * p->k * p->n;
+    const int64_t a_base = offsets[0] * p->a_matrix + row * p->a_row;
+    const int64_t b_base = offsets[1] * p->b_matrix;
     for (int64_t l = 0; l < p->k; ++l) {
         number a;
-        load(op->inputs[0], a_base + (params->trans_a ? l * p->m : l), 1, 1, &a);
-        load(op->inputs[1], b_base + (params->trans_b ? l : l * p->n), params->trans_b ? p->k : 1, p->n, b);
+        load(op->inputs[0], a_base + l * p->a_col, 1, 1, &a);
+        load(op->inputs[1], b_base + l * p->b_row, p->b_col, p->n, b);
         add_product(real, sum, a, b, p->n);
     }
     finish_row(op, p, row, sum, b);
@@ -321,7 +343,7 @@ static ln_status pack_matmul(ln_op *op) {
     if (!b || !b->data || !by_gemm(b->dtype) || b->shape.rank < 1) {
         return LN_OK;
     }
-    const operand z = view(&b->shape, params->trans_b, true);
+    const operand z = view(&b->shape, params->trans_b, params->trans_batch_b, true);
     const size_t k = (size_t)z.rows;
     const size_t n = (size_t)z.cols;
     const size_t matrices = (size_t)ln_shape_count(&z.batch);
@@ -341,8 +363,8 @@ static ln_status pack_matmul(ln_op *op) {
         return LN_OUT_OF_MEMORY;
     }
     for (size_t i = 0; i < matrices; ++i) {
-        ln_gemm_f32.pack_b((float *)(void *)(packed + i * one), floats + i * k * n, params->trans_b ? 1 : n,
-                           params->trans_b ? k : 1, k, n);
+        ln_gemm_f32.pack_b((float *)(void *)(packed + i * one), floats + (size_t)z.matrix_stride * i,
+                           (size_t)z.row_stride, (size_t)z.col_stride, k, n);
     }
     if (floats != b->data) {
         ln_free(op->context, floats);
@@ -364,9 +386,10 @@ static ln_matmul_params *new_params(ln_build *build) {
 }
 
 static ln_status build_matmul(ln_build *build) {
-    const ln_matmul_params *params = new_params(build);
-    if (params && (ln_attr_bool(build, "transBatchA", false) || ln_attr_bool(build, "transBatchB", false))) {
-        return ln_build_fail(build, LN_UNSUPPORTED, "transBatchA and transBatchB are not supported");
+    ln_matmul_params *params = new_params(build);
+    if (params) {
+        params->trans_batch_a = ln_attr_bool(build, "transBatchA", false);
+        params->trans_batch_b = ln_attr_bool(build, "transBatchB", false);
     }
     return ln_build_status(build);
 }
