@@ -56,6 +56,7 @@ const suites = [
     command: () => (process.execPath === newerNode() || Number(process.versions.node.split('.')[0]) >= 22 ? null : nodeTest(process.execPath, 'tests/js')),
   },
   { name: 'conformance', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/run.mjs'] },
+  { name: 'cases', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/folder.mjs'] },
   { name: 'models', gate: true, reader: 'line', command: () => [newerNode(), 'tests/models/run.mjs'] },
 ];
 
