@@ -9,7 +9,8 @@
 #include "simd/simd.h"
 
 /* Not constant, so that no compiler answers in the engine's place. */
-static volatile float inputs[3][4] = {{1.5F, -2.0F, 0.25F, 3.0F}, {2.0F, 4.0F, -8.0F, 0.5F}, {0.5F, 1.0F, 2.0F, -1.5F}};
+static volatile float inputs[3][4] = {
+    {1.5F, -2.0F, 0.25F, 3.0F}, {2.0F, 4.0F, -8.0F, 0.5F}, {0.5F, 1.0F, 2.0F, -1.5F}};
 
 static ln_v32f load_input(int row) {
     float lanes[4];

@@ -24,5 +24,4 @@ uint16_t __wasi_clock_time_get(uint32_t clock, uint64_t precision, uint64_t *tim
 }
 
 /* Told which thread is the main one; linnet's pool does not ask. */
-void __do_set_thread_state(void) {
-}
+void __do_set_thread_state(void) {}

@@ -48,7 +48,8 @@ static ln_status infer_pool(ln_op *op) {
     const pool_params *params = op->params;
     const ln_value *x = ln_in(op, 0);
     pooling *pool = LN_LOCAL(op, pooling);
-    LN_TRY(ln_window_resolve(op, &params->window, &x->shape, params->global ? x->shape.dims + 2 : NULL, &pool->window));
+    LN_TRY(ln_window_resolve(op, &params->window, &x->shape, params->global ? x->shape.dims + 2 : NULL,
+                             &pool->window));
     ln_shape y = x->shape;
     for (int i = 0; i < pool->window.rank; ++i) {
         y.dims[2 + i] = pool->window.out[i];
@@ -72,8 +73,8 @@ static ln_status infer_pool(ln_op *op) {
 
 /* ---- float32 kernels ---- */
 
-static void pool_floats(const pool_params *params, const pooling *pool, float *dst, int64_t *indices, const float *src,
-                        int64_t base) {
+static void pool_floats(const pool_params *params, const pooling *pool, float *dst, int64_t *indices,
+                        const float *src, int64_t base) {
     switch (params->kind) {
     case LN_POOL_MAX:
         if (indices) {
@@ -111,13 +112,15 @@ static void pool_doubles(const ln_op *op, int64_t plane, double *src) {
     double *dst = src + pool->in_plane;
     int64_t *indices = ln_out(op, 1) ? (int64_t *)op->outputs[1]->data + plane * pool->out_plane : NULL;
     ln_load_f64(x->dtype, x->data, plane * pool->in_plane, pool->in_plane, src);
-    ln_pool_plane_f64(dst, indices, src, &pool->window, params->kind, params->count_include_pad, (double)params->p);
+    ln_pool_plane_f64(dst, indices, src, &pool->window, params->kind, params->count_include_pad,
+                      (double)params->p);
     for (int64_t i = 0; indices && i < pool->out_plane; ++i) {
         const int64_t at = params->column_major ? reversed_index(&pool->window, indices[i]) : indices[i];
         indices[i] = plane * pool->in_plane + at;
     }
     if (op->outputs[0]) {
-        ln_store_f64(op->outputs[0]->dtype, op->outputs[0]->data, plane * pool->out_plane, pool->out_plane, dst);
+        ln_store_f64(op->outputs[0]->dtype, op->outputs[0]->data, plane * pool->out_plane, pool->out_plane,
+                     dst);
     }
 }
 
@@ -155,7 +158,7 @@ static void global_task(ln_op *op, int64_t plane, void *scratch) {
     float *dst = (float *)op->outputs[0]->data + plane;
     (void)scratch;
     ln_reduce_inner_f32[params->kind == LN_POOL_MAX ? LN_REDUCE_MAX : LN_REDUCE_MEAN](dst, src, 1,
-                                                                                       (size_t)pool->in_plane);
+                                                                                      (size_t)pool->in_plane);
 }
 
 static ln_status run_global(ln_op *op) {
@@ -172,7 +175,9 @@ static ln_status unpooled_shape(ln_op *op, ln_shape *shape) {
     const pool_params *params = op->params;
     const ln_window *w = &params->window;
     const int rank = shape->rank - 2;
-    LN_OP_CHECK(op, w->n_kernel == rank && (!w->n_strides || w->n_strides == rank) && (!w->n_pads || w->n_pads == 2 * rank),
+    LN_OP_CHECK(op,
+                w->n_kernel == rank && (!w->n_strides || w->n_strides == rank) &&
+                    (!w->n_pads || w->n_pads == 2 * rank),
                 INVALID_ATTRIBUTE, "kernel_shape, strides and pads must fit %d spatial axes", rank);
     for (int i = 0; i < rank; ++i) {
         const int64_t stride = w->n_strides ? w->strides[i] : 1;
@@ -188,14 +193,16 @@ static ln_status infer_unpool(ln_op *op) {
     ln_shape *counted = LN_LOCAL(op, ln_shape);
     char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, ln_shape_equal(&x->shape, &indices->shape) && x->shape.rank >= 3, INVALID_SHAPE,
-                "input and indices have different shapes, or a rank below 3: %s", ln_shape_text(&x->shape, text));
+                "input and indices have different shapes, or a rank below 3: %s",
+                ln_shape_text(&x->shape, text));
     *counted = x->shape;
     LN_TRY(unpooled_shape(op, counted));
     ln_shape y = *counted;
     if (ln_in(op, 2)) {
         int count = 0;
         LN_TRY(ln_op_ints(op, 2, y.dims, LN_MAX_RANK, &count));
-        LN_OP_CHECK(op, count == y.rank, INVALID_SHAPE, "output_shape has %d entries, expected %d", count, (int)y.rank);
+        LN_OP_CHECK(op, count == y.rank, INVALID_SHAPE, "output_shape has %d entries, expected %d", count,
+                    (int)y.rank);
     }
     return ln_op_shape(op, 0, x->dtype, &y);
 }
@@ -231,7 +238,8 @@ static ln_status run_unpool(ln_op *op) {
     for (int64_t i = 0; i < count; ++i) {
         const bool inside = indices[i] >= 0 && indices[i] < total;
         const int64_t to = !inside || same ? indices[i] : move_index(counted, &y->shape, indices[i]);
-        LN_OP_CHECK(op, inside && to >= 0, INVALID_VALUE, "index %lld is outside the output", (long long)indices[i]);
+        LN_OP_CHECK(op, inside && to >= 0, INVALID_VALUE, "index %lld is outside the output",
+                    (long long)indices[i]);
         memcpy((char *)y->data + (size_t)to * width, (const char *)x->data + (size_t)i * width, width);
     }
     return LN_OK;
@@ -302,7 +310,8 @@ static ln_status build_global_lp(ln_build *build) {
 #define GLOBAL(name, since, until, types, build)                                                             \
     {name, "", since, until, "A>A", {types, 0, 0}, build, infer_pool, run_global, NULL, 0, NULL}
 #define UNPOOL(since, until, types)                                                                          \
-    {"MaxUnpool", "", since, until, "All?>A", {types, 0, 0}, build_max, infer_unpool, run_unpool, NULL, 0, NULL}
+    {"MaxUnpool", "",           since,      until, "All?>A", {types, 0, 0},                                  \
+     build_max,   infer_unpool, run_unpool, NULL,  0,        NULL}
 
 static const ln_op_row rows[] = {
     POOL("MaxPool", 1, 7, "A>A", LN_T_FLOAT, build_max),

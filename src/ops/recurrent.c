@@ -109,6 +109,7 @@ void ln_gate_apply_f64(ln_gate_function function, float clip, double *x, int64_t
  * GRU's h: 1 adds into the third gate, 2 into rows of `hidden`. */
 typedef struct weights_f32 {
     const float *packed[2]; /* first part, GRU's h */
+    float *product;         /* [batch][columns] */
     void *scratch;          /* of the GEMM */
 } weights_f32;
 
@@ -141,16 +142,19 @@ static ln_gemm_f32_args product_args(int64_t m, int64_t n, int64_t k, const floa
                               .beta = 1};
 }
 
-/* c += a * part, c and the result with rows of c_stride. */
+/* c += a * part, for rows of c that lie c_stride apart. The kernel's output may not overlap its addend. */
 static void product_f32(const weights_f32 *weights, int part, const float *a, float *c, int64_t c_stride,
                         int64_t m, int64_t n, int64_t k) {
     ln_gemm_f32_args args = product_args(m, n, k, weights->packed[part > 0]);
     args.a = a;
-    args.c = c;
-    args.c_row_stride = (size_t)c_stride;
+    args.c = weights->product;
+    args.c_row_stride = (size_t)n;
     args.residual = c;
     args.residual_row_stride = (size_t)c_stride;
     run_gemm(&args, weights->scratch);
+    for (int64_t i = 0; i < m; ++i) {
+        memcpy(c + i * c_stride, weights->product + i * n, (size_t)n * sizeof(float));
+    }
 }
 
 static void product_f64(const weights_f64 *weights, int part, const double *a, double *c, int64_t c_stride,
@@ -197,7 +201,7 @@ typedef struct recurrence {
     size_t operand[8];  /* converted operands; SIZE_MAX where the input's own bytes serve */
     size_t y;           /* Y before conversion back */
     size_t inputs;      /* [D][T*B][columns] */
-    size_t states;      /* per direction: h, c, gates, work, next h, next c */
+    size_t states;      /* per direction: h, c, work, next h, next c, gates, product */
     size_t state_bytes; /* of one direction */
     size_t packed;      /* weights packed by this run */
     size_t element;     /* bytes of an element of the computation */
@@ -281,7 +285,7 @@ static void plan_scratch(ln_op *op, recurrence *r) {
     r->y = converts ? reserve(&total, (size_t)(s->steps * params->directions) * state, r->element) : SIZE_MAX;
     r->inputs = reserve(&total, (size_t)(params->directions * s->steps * s->batch * s->columns), r->element);
     r->states = total;
-    r->state_bytes = ((5 * state + (size_t)(s->batch * s->columns)) * r->element + 16 + 63) & ~(size_t)63;
+    r->state_bytes = ((5 * state + 2 * (size_t)(s->batch * s->columns)) * r->element + 16 + 63) & ~(size_t)63;
     total += r->state_bytes * (size_t)params->directions;
     r->packed = total;
     if (!op->packed && !in_double(op)) {
@@ -537,8 +541,10 @@ static void direction_task(ln_op *op, int64_t d, void *scratch) {
         size_t w_bytes = 0;
         size_t first = 0;
         const char *packed = direction_weights(op, r, d, &w_bytes, &first);
+        float *product = (float *)gates + s->batch * s->columns;
         const weights_f32 weights = {{(const float *)(const void *)(packed + w_bytes),
                                       (const float *)(const void *)(packed + w_bytes + first)},
+                                     product,
                                      scratch};
         float *rows = (float *)(void *)at(op, r->inputs) + inputs;
         add_bias_f32(op, r, d, rows);

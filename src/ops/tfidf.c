@@ -113,10 +113,10 @@ static int64_t find_gram(const tfidf_params *params, int64_t length, const int64
 
 /* Build -------------------------------------------------------------------------------------------------- */
 
-static void read_list(ln_build *build, tfidf_params *params, int64_t length, int64_t begin, int64_t end,
-                      int64_t *id) {
+static void read_list(ln_build *build, tfidf_params *params, int64_t pool, int64_t length, int64_t begin,
+                      int64_t end, int64_t *id) {
     gram_list *list = &params->lists[length];
-    if (begin < 0 || end < begin || (end - begin) % length != 0) {
+    if (begin < 0 || end < begin || end > pool || (end - begin) % length != 0) {
         ln_build_fail(build, LN_INVALID_ATTRIBUTE, "the %lld-grams reach from item %lld to %lld of the pool",
                       (long long)length, (long long)begin, (long long)end);
         return;
@@ -168,7 +168,7 @@ static ln_status read_pool(ln_build *build, tfidf_params *params) {
         return build->status;
     }
     for (int i = 0; i < n_starts && ln_build_status(build) == LN_OK; i++) {
-        read_list(build, params, i + 1, starts[i], i + 1 < n_starts ? starts[i + 1] : pool, &id);
+        read_list(build, params, pool, i + 1, starts[i], i + 1 < n_starts ? starts[i + 1] : pool, &id);
     }
     LN_TRY(ln_build_status(build));
     if (id != n_coordinates) {
