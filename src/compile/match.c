@@ -71,6 +71,9 @@ int ln_other_input(const ln_node *node, ln_value_id value) {
 
 ln_dtype ln_known_dtype(const ln_model *model, ln_value_id id) {
     const ln_value_info *info = ln_info(model, id);
+    if (id == 0) {
+        return LN_UNDEFINED;
+    }
     if (info->constant) {
         return info->constant->dtype;
     }

@@ -120,9 +120,10 @@ static ln_status check_inputs(ln_context *context, const ln_node *node, const ln
         const int first = index;
         do {
             const bool present = index < node->n_inputs && inputs[index].kind != LN_KIND_NONE;
-            const bool missing = !present && (want.quantity == 0 || (want.quantity == '+' && index == first));
-            LN_CHECK(context, !missing || want.kind == LN_KIND_OPTIONAL || want.symbol == '.', INVALID_GRAPH,
-                     "required input %d is missing", index);
+            /* Only a term that says so may be absent, and no gap may stand among the inputs of a variadic one. */
+            const bool gap = variadic && index < node->n_inputs;
+            const bool needed = want.quantity == 0 || gap || (want.quantity == '+' && index == first);
+            LN_CHECK(context, present || !needed, INVALID_GRAPH, "required input %d is missing", index);
             if (present) {
                 LN_TRY(check_input(context, node, index, &want, inputs[index], variadic, bound));
             }
@@ -138,6 +139,7 @@ ln_status ln_types_check(ln_context *context, const ln_node *node, const ln_type
                          ln_typed *outputs) {
     ln_dtype bound[3] = {LN_UNDEFINED, LN_UNDEFINED, LN_UNDEFINED};
     const char *at = node->row->signature;
+    LN_CHECK(context, node->n_outputs > 0, INVALID_GRAPH, "has no outputs");
     LN_TRY(check_inputs(context, node, inputs, &at, bound));
     term want = {LN_KIND_NONE, '.', 0};
     at += *at == '>';

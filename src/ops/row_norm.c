@@ -111,11 +111,13 @@ static ln_status infer_skip(ln_op *op, const row_operands *at, row_local *local)
     char text[2][LN_SHAPE_TEXT_BYTES];
     local->skip_rows = 1;
     if (skip != NULL) {
-        LN_OP_CHECK(op, ln_shape_broadcast(x, &skip->shape, &shape) && ln_shape_equal(x, &shape),
+        LN_OP_CHECK(op,
+                    skip->shape.rank > 0 && ln_shape_broadcast(x, &skip->shape, &shape) &&
+                        ln_shape_equal(x, &shape),
                     INVALID_SHAPE, "the skip input of shape %s does not fit the input's %s",
                     ln_shape_text(&skip->shape, text[0]), ln_shape_text(x, text[1]));
         const int64_t count = ln_value_count(skip);
-        local->skip_rows = local->n > 0 ? count / local->n : 1;
+        local->skip_rows = local->n > 0 && count >= local->n ? count / local->n : 1;
         /* Only leading axes may repeat. */
         const int64_t rest = ln_shape_product(x, x->rank - skip->shape.rank, x->rank);
         LN_OP_CHECK(op,
