@@ -91,6 +91,7 @@ static ln_status own_constant(ln_node *node, int index, float **floats) {
     memcpy(copy.data, info->constant->data, ln_value_bytes(&copy));
     const ln_value_id id = ln_graph_add_constant(node->graph, "", &copy);
     if (!id) {
+        ln_value_release(model->context, &copy);
         return LN_OUT_OF_MEMORY;
     }
     ln_node_set_input(node, index, id);
@@ -109,8 +110,12 @@ static ln_status set_bias(ln_node *conv, const affine *a, int64_t channels) {
         floats[c] = (old ? a->scale[c] * old[c] : 0.0F) + a->shift[c];
     }
     const ln_value_id id = ln_graph_add_constant(conv->graph, "", &bias);
+    if (!id) {
+        ln_value_release(model->context, &bias);
+        return LN_OUT_OF_MEMORY;
+    }
     ln_value_id *inputs = ln_arena_array(&model->arena, 3, sizeof *inputs);
-    if (!id || !inputs) {
+    if (!inputs) {
         return LN_OUT_OF_MEMORY;
     }
     if (conv->n_inputs < 3) {

@@ -134,7 +134,6 @@ ln_value_id ln_graph_add_constant(ln_graph *graph, const char *name, const ln_va
         return 0;
     }
     *constant = *value;
-    constant->owner = value->kind == LN_KIND_TENSOR ? NULL : value->owner;
     memcpy(dims, value->shape.dims, (size_t)value->shape.rank * sizeof(*dims));
     ln_value_info *const info = ln_info(model, id);
     info->constant = constant;

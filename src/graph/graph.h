@@ -178,7 +178,8 @@ enum { LN_MAX_GRAPH_DEPTH = 64 }; /* levels of subgraphs */
 ln_graph *ln_graph_new(ln_model *model, ln_graph *parent);
 /* A new value; 0 when memory ran out. */
 ln_value_id ln_graph_add_value(ln_graph *graph, const char *name);
-/* A new constant value with these bytes; the value shares data, which must live as long as the model. */
+/* A new constant value; 0 when memory ran out. A buffer that owns the bytes passes to the model; bytes without an
+ * owner must live as long as the model. */
 ln_value_id ln_graph_add_constant(ln_graph *graph, const char *name, const ln_value *value);
 /* A new node at the end of graph->nodes, with room for inputs and outputs (all 0); NULL when memory ran out. */
 ln_node *ln_graph_add_node(ln_graph *graph, int n_inputs, int n_outputs);

@@ -52,6 +52,9 @@ static ln_status build_random(ln_build *build) {
         }
     }
     build->node->output_dtype = params->dtype;
+    if (!params->like && params->dtype == LN_UNDEFINED) {
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "attribute 'dtype' names no type");
+    }
     return params->dtype != LN_UNDEFINED ? ln_check_output_dtype(build, params->like ? 1 : 0)
                                          : ln_build_status(build);
 }
