@@ -185,6 +185,8 @@ static void align_task(ln_op *op, int64_t index, void *scratch) {
     }
 }
 
+enum { MOST_SAMPLES = 2048 }; /* of one bin, along one axis: a region of that many pixels */
+
 static ln_status run_align(ln_op *op) {
     const roi_params *params = op->params;
     const int64_t images = ln_in(op, 0)->shape.dims[0];
@@ -196,6 +198,9 @@ static ln_status run_align(ln_op *op) {
         const region found = read_region(op, i);
         LN_OP_CHECK(op, found.samples[0] >= 0 && found.samples[1] >= 0, INVALID_VALUE,
                     "roi %lld is not finite, or too large", (long long)i);
+        LN_OP_CHECK(op, found.samples[0] <= MOST_SAMPLES && found.samples[1] <= MOST_SAMPLES, LIMIT_EXCEEDED,
+                    "roi %lld takes %lld x %lld samples for each bin, at most %d are supported", (long long)i,
+                    (long long)found.samples[0], (long long)found.samples[1], MOST_SAMPLES);
     }
     const ln_value *output = ln_out(op, 0);
     if (!output || ln_value_count(output) == 0) {
