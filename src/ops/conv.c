@@ -130,10 +130,6 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
 
 /* ---- float32 and half precision ---- */
 
-static size_t staged_bytes(const ln_value *value) {
-    return value && value->dtype != LN_FLOAT ? ln_stage_bytes(ln_value_count(value)) : 0;
-}
-
 static void plan_kernels(ln_op *op, const ln_window_shape *s) {
     convolution *c = LN_LOCAL(op, convolution);
     const ln_conv_params *params = op->params;
@@ -143,12 +139,13 @@ static void plan_kernels(ln_op *op, const ln_window_shape *s) {
     ln_conv_f32_plan_init(&c->plan, route, &shape);
     c->pack_now = op->packed == NULL;
     op->task_scratch_bytes = c->plan.scratch_bytes;
-    op->scratch_bytes = staged_bytes(ln_in(op, X)) + staged_bytes(ln_in(op, B)) +
-                        staged_bytes(ln_in(op, RESIDUAL)) + staged_bytes(ln_out(op, 0));
-    if (c->pack_now) {
-        op->scratch_bytes +=
-            staged_bytes(ln_in(op, W)) + ((route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63);
+    op->scratch_bytes = c->pack_now ? (route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63 : 0;
+    for (int i = X; i <= RESIDUAL; ++i) {
+        if (i != W || c->pack_now) {
+            ln_stage_reserve(op, ln_in(op, i));
+        }
     }
+    ln_stage_reserve(op, ln_out(op, 0));
 }
 
 static void stage_task(ln_op *op, int64_t index, void *scratch) {
@@ -184,22 +181,6 @@ static ln_status convolve(ln_op *op) {
     return ln_op_grid_then(op, conv_task, (int64_t)c->plan.task_count, staged ? store_result : NULL);
 }
 
-/* The float32 form of an operand: its own bytes, or a stretch of scratch that a stage fills. */
-static float *float_form(convolution *c, const ln_value *value, char **scratch, bool load) {
-    if (!value) {
-        return NULL;
-    }
-    if (value->dtype == LN_FLOAT) {
-        return value->data;
-    }
-    float *floats = (float *)(void *)*scratch;
-    *scratch += staged_bytes(value);
-    if (load) {
-        ln_stage_add(&c->stages, value->dtype, value->data, floats, ln_value_count(value), false);
-    }
-    return floats;
-}
-
 static ln_status run_kernels(ln_op *op) {
     convolution *c = LN_LOCAL(op, convolution);
     const ln_conv_params *params = op->params;
@@ -207,12 +188,12 @@ static ln_status run_kernels(ln_op *op) {
     c->stages.count = 0;
     c->args = (ln_conv_f32_args){.w_packed = op->packed, .activation = params->activation};
     c->args.residual_last = params->residual_last;
-    c->args.x = float_form(c, ln_in(op, X), &scratch, true);
-    c->args.bias = float_form(c, ln_in(op, B), &scratch, true);
-    c->args.residual = float_form(c, ln_in(op, RESIDUAL), &scratch, true);
-    c->args.y = float_form(c, ln_out(op, 0), &scratch, false);
+    c->args.x = ln_stage_floats(&c->stages, ln_in(op, X), &scratch, true);
+    c->args.bias = ln_stage_floats(&c->stages, ln_in(op, B), &scratch, true);
+    c->args.residual = ln_stage_floats(&c->stages, ln_in(op, RESIDUAL), &scratch, true);
+    c->args.y = ln_stage_floats(&c->stages, ln_out(op, 0), &scratch, false);
     if (c->pack_now) {
-        c->w = float_form(c, ln_in(op, W), &scratch, true);
+        c->w = ln_stage_floats(&c->stages, ln_in(op, W), &scratch, true);
         c->args.w_packed = (float *)(void *)scratch;
     }
     return c->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&c->stages), convolve)

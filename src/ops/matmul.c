@@ -140,10 +140,6 @@ static void bind_addend(ln_op *op, product *p) {
     p->args.bias_row_stride = rows > 1 ? (size_t)cols : 0;
 }
 
-static size_t operand_bytes(const ln_value *value) {
-    return value && value->dtype != LN_FLOAT ? ln_stage_bytes(ln_value_count(value)) : 0;
-}
-
 static ln_status plan_gemm(ln_op *op, product *p) {
     const ln_matmul_params *params = op->params;
     ln_gemm_f32_args *args = &p->args;
@@ -160,8 +156,13 @@ static ln_status plan_gemm(ln_op *op, product *p) {
     p->packed_bytes = ln_gemm_f32.packed_b_bytes((size_t)p->k, (size_t)p->n);
     p->tasks = ln_gemm_f32.task_count(args);
     op->task_scratch_bytes = ln_gemm_f32.scratch_bytes(args);
-    op->scratch_bytes = operand_bytes(ln_in(op, 0)) + operand_bytes(ln_in(op, 2)) +
-                        operand_bytes(ln_out(op, 0)) + (op->packed ? 0 : operand_bytes(ln_in(op, 1)));
+    op->scratch_bytes = 0;
+    for (int i = 0; i < 3; ++i) {
+        if (i != 1 || !op->packed) {
+            ln_stage_reserve(op, ln_in(op, i));
+        }
+    }
+    ln_stage_reserve(op, ln_out(op, 0));
     return LN_OK;
 }
 
@@ -200,31 +201,15 @@ static ln_status multiply(ln_op *op) {
     return ln_op_grid_then(op, gemm_task, p->batches * (int64_t)p->tasks, staged ? store_result : NULL);
 }
 
-/* The float32 form of an operand: its own bytes, or a stretch of scratch that a stage fills. */
-static float *float_form(product *p, const ln_value *value, char **scratch, bool load) {
-    if (!value) {
-        return NULL;
-    }
-    if (value->dtype == LN_FLOAT) {
-        return value->data;
-    }
-    float *floats = (float *)(void *)*scratch;
-    *scratch += operand_bytes(value);
-    if (load) {
-        ln_stage_add(&p->stages, value->dtype, value->data, floats, ln_value_count(value), false);
-    }
-    return floats;
-}
-
 static ln_status run_gemm(ln_op *op) {
     product *p = LN_LOCAL(op, product);
     char *scratch = op->scratch;
     p->stages.count = 0;
     p->packed = op->packed;
-    p->a = float_form(p, ln_in(op, 0), &scratch, true);
-    p->b = op->packed ? NULL : float_form(p, ln_in(op, 1), &scratch, true);
-    p->c = float_form(p, ln_in(op, 2), &scratch, true);
-    p->y = float_form(p, ln_out(op, 0), &scratch, false);
+    p->a = ln_stage_floats(&p->stages, ln_in(op, 0), &scratch, true);
+    p->b = op->packed ? NULL : ln_stage_floats(&p->stages, ln_in(op, 1), &scratch, true);
+    p->c = ln_stage_floats(&p->stages, ln_in(op, 2), &scratch, true);
+    p->y = ln_stage_floats(&p->stages, ln_out(op, 0), &scratch, false);
     bind_addend(op, p);
     return p->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&p->stages), multiply)
                            : multiply(op);

@@ -16,6 +16,30 @@ void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *
     stages->list[stages->count++] = (ln_stage){dtype, (void *)(uintptr_t)stored, floats, count, store};
 }
 
+static size_t form_bytes(const ln_value *value) {
+    return value && value->dtype != LN_FLOAT ? ln_stage_bytes(ln_value_count(value)) : 0;
+}
+
+void ln_stage_reserve(ln_op *op, const ln_value *value) {
+    const size_t bytes = form_bytes(value);
+    op->scratch_bytes = bytes > SIZE_MAX - op->scratch_bytes ? SIZE_MAX : op->scratch_bytes + bytes;
+}
+
+float *ln_stage_floats(ln_stages *stages, const ln_value *value, char **scratch, bool load) {
+    if (!value) {
+        return NULL;
+    }
+    if (value->dtype == LN_FLOAT) {
+        return value->data;
+    }
+    float *floats = (float *)(void *)*scratch;
+    *scratch += form_bytes(value);
+    if (load) {
+        ln_stage_add(stages, value->dtype, value->data, floats, ln_value_count(value), false);
+    }
+    return floats;
+}
+
 static int64_t chunks(const ln_stage *stage) {
     return (stage->count + GRAIN - 1) / GRAIN;
 }

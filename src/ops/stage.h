@@ -25,6 +25,12 @@ typedef struct ln_stages {
 size_t ln_stage_bytes(int64_t count);
 void ln_stage_add(ln_stages *stages, ln_dtype dtype, const void *stored, float *floats, int64_t count,
                   bool store);
+/* Infer: adds to op->scratch_bytes what the float32 form of a value takes: nothing where it is absent or float32 already.
+ * Saturates, so that too large a sum ends as OUT_OF_MEMORY. */
+void ln_stage_reserve(ln_op *op, const ln_value *value);
+/* Run: the float32 form of a value: its own bytes, or the next stretch of *scratch, which the list then fills (`load`) or
+ * the caller stores back. NULL where the value is absent. */
+float *ln_stage_floats(ln_stages *stages, const ln_value *value, char **scratch, bool load);
 /* Tasks of the grid over all conversions of the list, and one of them. */
 int64_t ln_stage_tasks(const ln_stages *stages);
 void ln_stage_run(const ln_stages *stages, int64_t index);

@@ -11,7 +11,11 @@
 
 enum { BLOCK_ALIGN = 64, OVERREAD_BYTES = 16 };
 
+/* Rounded up; what is too large to round stays too large to get. */
 static size_t block_bytes(size_t bytes) {
+    if (bytes > SIZE_MAX - OVERREAD_BYTES - BLOCK_ALIGN) {
+        return SIZE_MAX & ~(size_t)(BLOCK_ALIGN - 1);
+    }
     return (bytes + OVERREAD_BYTES + BLOCK_ALIGN - 1) & ~(size_t)(BLOCK_ALIGN - 1);
 }
 
