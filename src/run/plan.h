@@ -47,6 +47,11 @@ struct ln_local {
     ln_local *next; /* in the plan's list */
 };
 
+/* The value to read for a local: of one that the run makes, the header that the run fills. */
+static inline ln_value *ln_local_value(ln_local *local) {
+    return local->source == LN_SOURCE_DYNAMIC ? &local->root->value : &local->value;
+}
+
 typedef struct ln_step {
     ln_op op;
     bool folded;         /* its outputs were computed while planning */
