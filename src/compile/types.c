@@ -77,7 +77,7 @@ static void set_text(ln_dtype_set set, char *text, size_t bytes) {
 }
 
 static ln_status check_input(ln_context *context, const ln_node *node, int index, const term *want,
-                             ln_typed have, bool variadic, ln_dtype *bound) {
+                             ln_typed have, ln_dtype *bound) {
     if (have.kind == LN_KIND_NONE || want->kind == LN_KIND_NONE) {
         return LN_OK;
     }
@@ -95,7 +95,6 @@ static ln_status check_input(ln_context *context, const ln_node *node, int index
                  ln_dtype_name(have.dtype), ln_dtype_name(fixed));
         return LN_OK;
     }
-    (void)variadic;
     const ln_dtype_set set = node->row->types[variable];
     if (!(set & LN_BIT(have.dtype))) {
         char text[256];
@@ -125,7 +124,7 @@ static ln_status check_inputs(ln_context *context, const ln_node *node, const ln
             const bool needed = want.quantity == 0 || gap || (want.quantity == '+' && index == first);
             LN_CHECK(context, present || !needed, INVALID_GRAPH, "required input %d is missing", index);
             if (present) {
-                LN_TRY(check_input(context, node, index, &want, inputs[index], variadic, bound));
+                LN_TRY(check_input(context, node, index, &want, inputs[index], bound));
             }
             ++index;
         } while (variadic && index < node->n_inputs);

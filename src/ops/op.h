@@ -34,9 +34,8 @@ enum {                           /* flags of a row */
            1 << 3, /* outputs depend on the shapes of inputs alone: run works without their bytes */
        LN_OP_DYNAMIC =
            1 << 4, /* outputs are made by run (ln_op_make*): infer sets types only. NonZero, sequences */
-       LN_OP_RANDOM = 1 << 5,     /* never folded */
-       LN_OP_CONTROL = 1 << 6,    /* runs subgraphs: `control` in place of run */
-       LN_OP_NAN_UNSAFE = 1 << 7, /* reserved for rewrites: value may change under reordering */
+       LN_OP_RANDOM = 1 << 5,  /* never folded */
+       LN_OP_CONTROL = 1 << 6, /* runs subgraphs: `control` in place of run */
 };
 
 typedef struct ln_control ln_control;

@@ -173,9 +173,8 @@ void ln_control_free(ln_context *context, ln_step *step) {
     }
 }
 
-ln_status ln_planner_control(ln_planner *planner, ln_step *step, bool *blocked) {
+ln_status ln_planner_control(ln_planner *planner, ln_step *step) {
     bool done = false;
-    (void)blocked;
     LN_TRY(plan_branch(planner, step, &done));
     if (done) {
         return LN_OK;

@@ -29,7 +29,7 @@ ln_status ln_planner_know_condition(ln_planner *planner, ln_local *condition, bo
 ln_status ln_planner_emit_control(ln_planner *planner, ln_step *step);
 
 /* Control-flow rows (branch.c): an If with a known condition goes on the stack of cursors, others become steps. */
-ln_status ln_planner_control(ln_planner *planner, ln_step *step, bool *blocked);
+ln_status ln_planner_control(ln_planner *planner, ln_step *step);
 ln_status ln_planner_push(ln_planner *planner, ln_cursor cursor);
 /* The graph on top is done: its outputs become those of the If it belongs to. */
 ln_status ln_planner_leave(ln_planner *planner);
