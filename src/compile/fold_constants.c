@@ -55,7 +55,7 @@ static ln_status fold(ln_node *node, size_t input_bytes, int *fired) {
         inputs[i] = node->inputs[i] ? ln_info(model, node->inputs[i])->constant : NULL;
     }
     for (int32_t i = 0; i < node->n_outputs; ++i) {
-        outputs[i] = node->outputs[i] ? &results[i] : NULL;
+        outputs[i] = node->outputs[i] || i == 0 ? &results[i] : NULL; /* operators count on the first */
     }
     ln_op op;
     ln_op_prepare(&op, model->context, node, inputs, outputs);
@@ -70,6 +70,9 @@ static ln_status fold(ln_node *node, size_t input_bytes, int *fired) {
     }
     if (tensors) {
         ++*fired;
+        if (!node->outputs[0]) {
+            ln_value_release(model->context, &results[0]);
+        }
         return replace(node, results);
     }
     for (int32_t i = 0; i < node->n_outputs; ++i) {

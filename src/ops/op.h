@@ -153,7 +153,7 @@ struct ln_op {
     void *packed;       /* node->packed: one ln_alloc block without pointers into itself, so it may move */
     uint32_t consumed;  /* pack: bit i says that the bytes of input i are not read any more */
     ln_value *const *inputs;  /* [n_inputs]; NULL where absent */
-    ln_value *const *outputs; /* [n_outputs]; NULL where nobody reads it */
+    ln_value *const *outputs; /* [n_outputs]; NULL where nobody reads it, but for the first */
     int n_inputs;
     int n_outputs;
     ln_arena *texts;                        /* characters of strings that this run makes */

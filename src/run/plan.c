@@ -239,6 +239,15 @@ static void read_inputs(const ln_step *step, int32_t index) {
     }
 }
 
+static bool is_read(const ln_planner *planner, const ln_node *node) {
+    for (int32_t i = 0; i < node->n_outputs; ++i) {
+        if (node->outputs[i] && ln_info(planner->session->model, node->outputs[i])->uses > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A step whose op has inputs and outputs bound; *blocked says that an input's shape is not known in this plan. */
 static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **out, bool *blocked) {
     ln_plan *plan = planner->plan;
@@ -260,9 +269,12 @@ static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **o
     if (*blocked) {
         return LN_OK;
     }
+    const bool needed = is_read(planner, node);
     for (int32_t i = 0; i < node->n_outputs; ++i) {
-        if (node->outputs[i] && ln_info(planner->session->model, node->outputs[i])->uses > 0) {
-            ln_local *local = ln_planner_local(planner, node->outputs[i]);
+        const ln_value_id id = node->outputs[i];
+        /* Operators count on their first output, so it is made even when only a later one is read. */
+        if ((id && ln_info(planner->session->model, id)->uses > 0) || (i == 0 && needed)) {
+            ln_local *local = ln_planner_local(planner, id);
             if (!local) {
                 return LN_OUT_OF_MEMORY;
             }
@@ -297,7 +309,7 @@ static ln_status publish(ln_planner *planner, ln_step *step, ln_source source) {
             ln_local *local = (ln_local *)(void *)step->op.outputs[i];
             local->source = source;
             local->producer = planner->plan->n_steps;
-            LN_TRY(bind(planner, local));
+            LN_TRY(local->id ? bind(planner, local) : LN_OK);
         }
     }
     return LN_OK;
