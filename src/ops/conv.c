@@ -3,7 +3,8 @@
  * X [N, C, spatial...], W [M, C/group, kernel...] (transposed: [C, M/group, kernel...]), B [M], and for fused forms a
  * residual shaped as Y. float32 runs on the convolution kernels with weights packed at load; half precision is
  * staged through float32; float64 takes a direct loop. Weights that only the run knows are packed there.
- * Standard: Conv-1/11/22, ConvTranspose-1/11/22; com.microsoft FusedConv.
+ * Standard: Conv-1/11/22, ConvTranspose-1/11/22; com.microsoft FusedConv, and
+ * ConvTransposeWithDynamicPads, whose pads are input 2.
  */
 #include "ops/conv.h"
 
@@ -22,13 +23,22 @@ typedef struct convolution {
     bool pack_now;
 } convolution;
 
-enum { X, W, B, RESIDUAL };
+enum { X, W, B, RESIDUAL, PADS = 2 };
+
+/* An operand by its role: where pads are an input, they stand before the bias, and there is no residual. */
+static const ln_value *operand(const ln_op *op, int role) {
+    const ln_conv_params *params = op->params;
+    if (!params->pads_given || role < B) {
+        return ln_in(op, role);
+    }
+    return role == B ? ln_in(op, PADS + 1) : NULL;
+}
 
 /* ---- Shapes ---- */
 
 /* Output size of a transposed convolution (the standard's formulas), and the padding that follows. */
-static ln_status resolve_transposed(ln_op *op, const ln_conv_params *params, ln_window_shape *s) {
-    const ln_window *window = &params->window;
+static ln_status resolve_transposed(ln_op *op, const ln_window *window, ln_window_shape *s) {
+    const ln_conv_params *params = op->params;
     for (int i = 0; i < s->rank; ++i) {
         const int64_t extent = (s->kernel[i] - 1) * s->dilation[i] + 1;
         const int64_t extra = params->n_output_padding ? params->output_padding[i] : 0;
@@ -72,7 +82,7 @@ static ln_status check_operands(ln_op *op, const ln_conv_params *params, int64_t
                 group >= 1 && channels == x->dims[1] && channels % group == 0 && *out_channels % group == 0,
                 INVALID_SHAPE, "input %s and weight %s do not fit with group %lld", ln_shape_text(x, left),
                 ln_shape_text(w, right), (long long)group);
-    const ln_value *b = ln_in(op, B);
+    const ln_value *b = operand(op, B);
     LN_OP_CHECK(op, !b || (b->shape.rank == 1 && b->shape.dims[0] == *out_channels), INVALID_SHAPE,
                 "bias has shape %s, expected [%lld]", ln_shape_text(&b->shape, left),
                 (long long)*out_channels);
@@ -106,6 +116,12 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
     int64_t out_channels = 0;
     LN_TRY(check_operands(op, params, &out_channels));
     ln_window window = params->window;
+    if (params->pads_given && ln_in(op, PADS)) {
+        LN_TRY(ln_op_ints(op, PADS, window.pads, 2 * LN_WINDOW_RANK, &window.n_pads));
+        LN_OP_CHECK(op, window.n_pads == 2 * (x->rank - 2), INVALID_SHAPE, "%d pads are given, expected %d",
+                    window.n_pads, 2 * (x->rank - 2));
+    }
+    const ln_auto_pad auto_pad = window.auto_pad;
     if (params->transposed) { /* sizes follow other formulas, so no padding may make the window not fit */
         window.auto_pad = LN_PAD_SAME_UPPER;
     }
@@ -115,13 +131,14 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
                     (!params->n_output_shape || params->n_output_shape == s->rank) &&
                         (!params->n_output_padding || params->n_output_padding == s->rank),
                     INVALID_ATTRIBUTE, "output_shape and output_padding need %d entries", s->rank);
-        LN_TRY(resolve_transposed(op, params, s));
+        window.auto_pad = auto_pad;
+        LN_TRY(resolve_transposed(op, &window, s));
     }
     ln_shape y = {.rank = x->rank, .dims = {x->dims[0], out_channels}};
     for (int i = 0; i < s->rank; ++i) {
         y.dims[2 + i] = s->out[i];
     }
-    const ln_value *residual = ln_in(op, RESIDUAL);
+    const ln_value *residual = operand(op, RESIDUAL);
     char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, !residual || ln_shape_equal(&residual->shape, &y), INVALID_SHAPE,
                 "input 3 has shape %s, expected that of the output", ln_shape_text(&residual->shape, text));
@@ -142,7 +159,7 @@ static void plan_kernels(ln_op *op, const ln_window_shape *s) {
     op->scratch_bytes = c->pack_now ? (route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63 : 0;
     for (int i = X; i <= RESIDUAL; ++i) {
         if (i != W || c->pack_now) {
-            ln_stage_reserve(op, ln_in(op, i));
+            ln_stage_reserve(op, operand(op, i));
         }
     }
     ln_stage_reserve(op, ln_out(op, 0));
@@ -189,8 +206,8 @@ static ln_status run_kernels(ln_op *op) {
     c->args = (ln_conv_f32_args){.w_packed = op->packed, .activation = params->activation};
     c->args.residual_last = params->residual_last;
     c->args.x = ln_stage_floats(&c->stages, ln_in(op, X), &scratch, true);
-    c->args.bias = ln_stage_floats(&c->stages, ln_in(op, B), &scratch, true);
-    c->args.residual = ln_stage_floats(&c->stages, ln_in(op, RESIDUAL), &scratch, true);
+    c->args.bias = ln_stage_floats(&c->stages, operand(op, B), &scratch, true);
+    c->args.residual = ln_stage_floats(&c->stages, operand(op, RESIDUAL), &scratch, true);
     c->args.y = ln_stage_floats(&c->stages, ln_out(op, 0), &scratch, false);
     if (c->pack_now) {
         c->w = ln_stage_floats(&c->stages, ln_in(op, W), &scratch, true);
@@ -205,17 +222,6 @@ static ln_status run_kernels(ln_op *op) {
 typedef struct direct {
     ln_window_shape s;
 } direct;
-
-/* Advances a position over dims like an odometer; false after the last. */
-static bool next_position(int64_t *position, const int64_t *dims, int rank) {
-    for (int i = rank - 1; i >= 0; --i) {
-        if (++position[i] < dims[i]) {
-            return true;
-        }
-        position[i] = 0;
-    }
-    return false;
-}
 
 static int64_t flat(const int64_t *position, const int64_t *dims, int rank) {
     int64_t index = 0;
@@ -276,7 +282,7 @@ static double direct_sum(const ln_op *op, const ln_window_shape *s, int64_t n, i
                                        : (m * per_group + c) * taps + t;
             sum += x[(n * channels + first + c) * pixels + at] * w[weight];
         }
-    } while (next_position(tap, s->kernel, s->rank));
+    } while (ln_window_next(tap, s->kernel, s->rank));
     return sum;
 }
 
@@ -285,13 +291,13 @@ static void direct_task(ln_op *op, int64_t index, void *scratch) {
     const ln_window_shape *s = &LN_LOCAL(op, direct)->s;
     const ln_value *y = op->outputs[0];
     const int64_t m = index % y->shape.dims[1];
-    const ln_value *b = ln_in(op, B);
+    const ln_value *b = operand(op, B);
     double *dst = (double *)y->data + index * ln_shape_product(&y->shape, 2, y->shape.rank);
     int64_t out[LN_WINDOW_RANK] = {0};
     do {
         *dst++ =
             direct_sum(op, s, index / y->shape.dims[1], m, out) + (b ? ((const double *)b->data)[m] : 0.0);
-    } while (next_position(out, s->out, s->rank));
+    } while (ln_window_next(out, s->out, s->rank));
 }
 
 /* ---- The row's functions ---- */
@@ -404,6 +410,13 @@ static ln_status build_transposed(ln_build *build) {
     return read_sizes(build, "output_padding", params->output_padding, &params->n_output_padding);
 }
 
+static ln_status build_dynamic_pads(ln_build *build) {
+    LN_TRY(build_transposed(build));
+    ln_conv_params *params = build->node->params;
+    params->pads_given = true;
+    return LN_OK;
+}
+
 #define CONV(name, domain, since, until, signature, types, build)                                            \
     {name, domain, since, until, signature, {types, 0, 0}, build, infer_conv, run_conv, pack_conv, 0, NULL}
 
@@ -415,5 +428,7 @@ static const ln_op_row rows[] = {
     CONV("ConvTranspose", "", 11, 21, "AAA?>A", LN_T_FLOAT, build_transposed),
     CONV("ConvTranspose", "", 22, LN_OPEN, "AAA?>A", LN_T_FLOAT_BF, build_transposed),
     CONV("FusedConv", "com.microsoft", 1, LN_OPEN, "AAA?A?>A", LN_T_FLOAT, build_fused),
+    CONV("ConvTransposeWithDynamicPads", "com.microsoft", 1, LN_OPEN, "AAl?A?>A", LN_T_FLOAT,
+         build_dynamic_pads),
 };
 LN_FAMILY_TABLE(conv, rows);

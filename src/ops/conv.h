@@ -9,6 +9,7 @@ typedef struct ln_conv_params {
     ln_window window;
     int64_t group;
     bool transposed;                      /* ConvTranspose */
+    bool pads_given;                      /* pads are input 2 */
     int n_output_shape, n_output_padding; /* ConvTranspose; 0 where absent */
     int64_t output_shape[LN_WINDOW_RANK];
     int64_t output_padding[LN_WINDOW_RANK];

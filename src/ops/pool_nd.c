@@ -11,16 +11,6 @@ typedef struct gathering {
     int64_t padded; /* taps on the input and its padding */
 } gathering;
 
-static bool next_position(int64_t *position, const int64_t *dims, int rank) {
-    for (int i = rank - 1; i >= 0; --i) {
-        if (++position[i] < dims[i]) {
-            return true;
-        }
-        position[i] = 0;
-    }
-    return false;
-}
-
 static void add_tap(gathering *g, ln_pool_kind kind, double x, int64_t index, double p) {
     ++g->inside;
     if (kind == LN_POOL_MAX) {
@@ -51,7 +41,7 @@ static gathering gather(const double *src, const ln_window_shape *s, const int64
         if (inside) {
             add_tap(&g, kind, src[index], index, p);
         }
-    } while (next_position(tap, s->kernel, s->rank));
+    } while (ln_window_next(tap, s->kernel, s->rank));
     return g;
 }
 
@@ -74,5 +64,5 @@ void ln_pool_plane_f64(double *dst, int64_t *indices, const double *src, const l
         if (indices) {
             *indices++ = g.best;
         }
-    } while (next_position(out, s->out, s->rank));
+    } while (ln_window_next(out, s->out, s->rank));
 }

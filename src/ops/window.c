@@ -97,3 +97,13 @@ ln_status ln_window_resolve(ln_op *op, const ln_window *window, const ln_shape *
     }
     return LN_OK;
 }
+
+bool ln_window_next(int64_t *position, const int64_t *dims, int rank) {
+    for (int i = rank - 1; i >= 0; --i) {
+        if (++position[i] < dims[i]) {
+            return true;
+        }
+        position[i] = 0;
+    }
+    return false;
+}

@@ -33,5 +33,7 @@ ln_status ln_window_build(ln_build *build, ln_window *window);
  * not (the weight's spatial dimensions), or is NULL. */
 ln_status ln_window_resolve(ln_op *op, const ln_window *window, const ln_shape *input, const int64_t *kernel,
                             ln_window_shape *shape);
+/* Advances a position over dims[0..rank) like an odometer; false after the last, when it stands at the first again. */
+bool ln_window_next(int64_t *position, const int64_t *dims, int rank);
 
 #endif
