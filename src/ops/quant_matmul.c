@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/dynamic_range.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -370,13 +371,7 @@ static void product_task(ln_op *op, int64_t index, void *scratch) {
 /* A of DynamicQuantizeMatMul, quantised as DynamicQuantizeLinear does. */
 static void quantize_a(ln_op *op, product_local *local, const ln_value *a) {
     const size_t count = (size_t)ln_value_count(a);
-    float low, high;
-    ln_min_max_f32(a->data, count, &low, &high);
-    low = low < 0 ? low : 0;
-    high = high > 0 ? high : 0;
-    local->a_scale = high == low ? 1.0f : (high - low) / 255.0f;
-    const float zero = rintf(-low / local->a_scale);
-    local->a_zero = zero < 0 ? 0 : zero > 255 ? 255 : (int32_t)zero;
+    ln_dynamic_range(a->data, count, &local->a_scale, &local->a_zero);
     ln_quantize_u8_f32(op->scratch, a->data, count, local->a_scale, local->a_zero);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "ops/dynamic_range.h"
 #include "ops/lines.h"
 #include "simd/vector.h"
 
@@ -339,13 +340,7 @@ static void dynamic_task(ln_op *op, int64_t index, void *scratch) {
 static ln_status run_dynamic(ln_op *op) {
     dynamic_local *local = LN_LOCAL(op, dynamic_local);
     const ln_value *x = ln_in(op, X);
-    float low, high;
-    ln_min_max_f32(x->data, (size_t)ln_value_count(x), &low, &high);
-    low = low < 0 ? low : 0;
-    high = high > 0 ? high : 0;
-    local->scale = high == low ? 1.0f : (high - low) / 255.0f;
-    const float zero = rintf(-low / local->scale);
-    local->zero = zero < 0 ? 0 : zero > 255 ? 255 : (int32_t)zero;
+    ln_dynamic_range(x->data, (size_t)ln_value_count(x), &local->scale, &local->zero);
     if (ln_out(op, 1) != NULL) {
         *(float *)ln_out(op, 1)->data = local->scale;
     }

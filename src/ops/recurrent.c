@@ -4,104 +4,16 @@
  * small product a step and the gates computed in place. Constant weights are packed at load, W and R one after
  * the other for each direction. float32 runs on the GEMM kernels, float16 is staged through float32, float64 has
  * plain loops. X [T,B,I], W [D,G*H,I], R [D,G*H,H], B [D,2*G*H], sequence_lens [B], initial_h and _c [D,B,H],
- * P [D,3*H]; layout 1 puts the batch first. Standard: RNN-1/7/14/22, GRU-1/3/7/14/22, LSTM-1/7/14/22.
+ * P [D,3*H]; layout 1 puts the batch first. Standard: RNN-1/7/14/22, GRU-1/3/7/14/22, LSTM-1/7/14/22; com.microsoft
+ * DynamicQuantizeLSTM (recurrent_quant.c).
  */
 #include "ops/recurrent.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "simd/kernels.h"
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
-
-/* ---- Gate functions ---- */
-
-typedef enum gate_kind {
-    GATE_RELU,
-    GATE_TANH,
-    GATE_SIGMOID,
-    GATE_AFFINE,
-    GATE_LEAKY_RELU,
-    GATE_THRESHOLDED_RELU,
-    GATE_SCALED_TANH,
-    GATE_HARD_SIGMOID,
-    GATE_ELU,
-    GATE_SOFTSIGN,
-    GATE_SOFTPLUS,
-    GATE_COUNT
-} gate_kind;
-
-/* Names, default parameters, and the float32 kernel that computes them (alpha and beta passed on). */
-static const struct gate_row {
-    const char *name;
-    float alpha, beta;
-    enum ln_unary kernel;
-} gate_rows[GATE_COUNT] = {
-    [GATE_RELU] = {"relu", 0, 0, LN_UNARY_RELU},
-    [GATE_TANH] = {"tanh", 0, 0, LN_UNARY_TANH},
-    [GATE_SIGMOID] = {"sigmoid", 0, 0, LN_UNARY_SIGMOID},
-    [GATE_AFFINE] = {"affine", 1, 0, LN_UNARY_SCALE_SHIFT},
-    [GATE_LEAKY_RELU] = {"leakyrelu", 0.01F, 0, LN_UNARY_LEAKY_RELU},
-    [GATE_THRESHOLDED_RELU] = {"thresholdedrelu", 1, 0, LN_UNARY_THRESHOLDED_RELU},
-    [GATE_SCALED_TANH] = {"scaledtanh", 1, 1, LN_UNARY_TANH},
-    [GATE_HARD_SIGMOID] = {"hardsigmoid", 0.2F, 0.5F, LN_UNARY_HARDSIGMOID},
-    [GATE_ELU] = {"elu", 1, 0, LN_UNARY_ELU},
-    [GATE_SOFTSIGN] = {"softsign", 0, 0, LN_UNARY_SOFTSIGN},
-    [GATE_SOFTPLUS] = {"softplus", 0, 0, LN_UNARY_SOFTPLUS},
-};
-
-void ln_gate_apply_f32(ln_gate_function function, float clip, float *x, int64_t n) {
-    if (clip > 0) {
-        ln_unary_f32[LN_UNARY_CLIP](x, x, (size_t)n, -clip, clip);
-    }
-    if (function.kind == GATE_SCALED_TANH) {
-        ln_unary_f32[LN_UNARY_SCALE_SHIFT](x, x, (size_t)n, function.beta, 0);
-        ln_unary_f32[LN_UNARY_TANH](x, x, (size_t)n, 0, 0);
-        ln_unary_f32[LN_UNARY_SCALE_SHIFT](x, x, (size_t)n, function.alpha, 0);
-        return;
-    }
-    ln_unary_f32[gate_rows[function.kind].kernel](x, x, (size_t)n, function.alpha, function.beta);
-}
-
-static double gate_f64(ln_gate_function function, double x) {
-    const double a = (double)function.alpha;
-    const double b = (double)function.beta;
-    switch ((gate_kind)function.kind) {
-    case GATE_RELU:
-        return x < 0 ? 0 : x;
-    case GATE_TANH:
-        return tanh(x);
-    case GATE_SIGMOID:
-        return 1 / (1 + exp(-x));
-    case GATE_AFFINE:
-        return a * x + b;
-    case GATE_LEAKY_RELU:
-        return x < 0 ? a * x : x;
-    case GATE_THRESHOLDED_RELU:
-        return x > a ? x : 0;
-    case GATE_SCALED_TANH:
-        return a * tanh(b * x);
-    case GATE_HARD_SIGMOID:
-        return fmin(fmax(a * x + b, 0), 1);
-    case GATE_ELU:
-        return x < 0 ? a * expm1(x) : x;
-    case GATE_SOFTSIGN:
-        return x / (1 + fabs(x));
-    case GATE_SOFTPLUS:
-    case GATE_COUNT:
-        break;
-    }
-    return log1p(exp(-fabs(x))) + fmax(x, 0);
-}
-
-void ln_gate_apply_f64(ln_gate_function function, float clip, double *x, int64_t n) {
-    const double bound = (double)clip;
-    for (int64_t i = 0; i < n; ++i) {
-        const double clipped = clip > 0 ? fmin(fmax(x[i], -bound), bound) : x[i];
-        x[i] = gate_f64(function, clipped);
-    }
-}
 
 /* ---- The two element types ---- */
 
@@ -178,19 +90,32 @@ static void product_f64(const weights_f64 *weights, int part, const double *a, d
                    (part) == 2 ? (run)->sizes->hidden : (run)->sizes->columns, (run)->sizes->batch,          \
                    part_columns((run)->params, (run)->sizes, (part)), (run)->sizes->hidden)
 
+/* The state as the product takes it: DynamicQuantizeLSTM rounds it, into `work`, which LSTM has no other use for. */
+static const float *lstm_state(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
+                               const float *h, float *work) {
+    if (!params->quantized) {
+        return h;
+    }
+    ln_recurrent_round(h, sizes->batch * sizes->hidden, work);
+    return work;
+}
+
 #define REAL                          float
 #define NAME(x)                       x##_f32
 #define APPLY                         ln_gate_apply_f32
 #define PRODUCT(run, target, a, part) PRODUCT_OF(f32, run, target, a, part)
+#define STATE(run)                    lstm_state((run)->params, (run)->sizes, (run)->h, (run)->work)
 #include "ops/recurrent_cells.h"
 #undef REAL
 #undef NAME
 #undef APPLY
 #undef PRODUCT
+#undef STATE
 #define REAL                          double
 #define NAME(x)                       x##_f64
 #define APPLY                         ln_gate_apply_f64
 #define PRODUCT(run, target, a, part) PRODUCT_OF(f64, run, target, a, part)
+#define STATE(run)                    (run)->h
 #include "ops/recurrent_cells.h"
 
 /* ---- Infer ---- */
@@ -240,13 +165,12 @@ static ln_status infer_sizes(ln_op *op, ln_recurrent_sizes *sizes) {
     const ln_shape *w = &ln_in(op, W)->shape;
     char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, x->rank == 3, INVALID_SHAPE, "X has shape %s, expected rank 3", ln_shape_text(x, text));
-    LN_OP_CHECK(op, w->rank == 3 && w->dims[1] % params->gates == 0, INVALID_SHAPE,
-                "W has shape %s, expected [directions, %d * hidden, input]", ln_shape_text(w, text),
-                params->gates);
+    LN_OP_CHECK(op, w->rank == 3 && w->dims[params->quantized ? 2 : 1] % params->gates == 0, INVALID_SHAPE,
+                "W has shape %s, expected %d * hidden columns", ln_shape_text(w, text), params->gates);
     sizes->steps = x->dims[params->batch_first ? 1 : 0];
     sizes->batch = x->dims[params->batch_first ? 0 : 1];
     sizes->input = x->dims[2];
-    sizes->columns = w->dims[1];
+    sizes->columns = w->dims[params->quantized ? 2 : 1];
     sizes->hidden = sizes->columns / params->gates;
     LN_OP_CHECK(op, !params->hidden || params->hidden == sizes->hidden, INVALID_ATTRIBUTE,
                 "hidden_size is %lld, the weights say %lld", (long long)params->hidden,
@@ -255,8 +179,14 @@ static ln_status infer_sizes(ln_op *op, ln_recurrent_sizes *sizes) {
     const int64_t h = sizes->hidden;
     const int64_t state[] = {params->batch_first ? sizes->batch : d, params->batch_first ? d : sizes->batch,
                              h};
-    LN_TRY(check_input(op, W, "W", 3, (int64_t[]){d, sizes->columns, sizes->input}));
-    LN_TRY(check_input(op, R, "R", 3, (int64_t[]){d, sizes->columns, h}));
+    if (params->quantized) {
+        LN_TRY(check_input(op, W, "W", 3, (int64_t[]){d, sizes->input, sizes->columns}));
+        LN_TRY(check_input(op, R, "R", 3, (int64_t[]){d, h, sizes->columns}));
+        LN_TRY(ln_recurrent_check_bytes(op, d, sizes->columns));
+    } else {
+        LN_TRY(check_input(op, W, "W", 3, (int64_t[]){d, sizes->columns, sizes->input}));
+        LN_TRY(check_input(op, R, "R", 3, (int64_t[]){d, sizes->columns, h}));
+    }
     LN_TRY(check_input(op, B, "B", 2, (int64_t[]){d, 2 * sizes->columns}));
     LN_TRY(check_input(op, LENGTHS, "sequence_lens", 1, (int64_t[]){sizes->batch}));
     LN_TRY(check_input(op, INITIAL_H, "initial_h", 3, state));
@@ -278,7 +208,8 @@ static void plan_scratch(ln_op *op, recurrence *r) {
     const bool converts = ln_in(op, X)->dtype != LN_FLOAT && !in_double(op);
     for (int i = 0; i < 8; ++i) {
         const ln_value *value = i == LENGTHS ? NULL : ln_in(op, i);
-        const bool needed = value && converts && !((i == W || i == R) && op->packed);
+        const bool weights = i == W || i == R;
+        const bool needed = value && (converts || (params->quantized && i < B)) && !(weights && op->packed);
         r->operand[i] = needed ? reserve(&total, (size_t)ln_value_count(value), r->element) : SIZE_MAX;
     }
     const size_t state = (size_t)(s->batch * s->hidden);
@@ -346,17 +277,33 @@ static void pack_direction(const ln_recurrent_params *params, const ln_recurrent
     }
 }
 
+/* One direction of W or R as floats. */
+static void load_weights(const ln_op *op, int index, int64_t d, int64_t count, float *floats) {
+    const ln_recurrent_params *params = op->params;
+    const ln_value *weights = ln_in(op, index);
+    if (params->quantized) {
+        ln_recurrent_load_bytes(op, index, d, floats);
+    } else {
+        ln_load_f32(weights->dtype, weights->data, d * count, count, floats);
+    }
+}
+
 static ln_status pack_recurrent(ln_op *op) {
     const ln_recurrent_params *params = op->params;
     const ln_value *w = ln_in(op, W);
     const ln_value *r = ln_in(op, R);
     if (!w || !r || !w->data || !r->data || w->dtype == LN_DOUBLE || w->shape.rank != 3 ||
-        r->shape.rank != 3 || w->shape.dims[1] % params->gates != 0 || w->shape.dims[1] != r->shape.dims[1] ||
-        r->shape.dims[2] * params->gates != r->shape.dims[1] || w->shape.dims[0] != params->directions ||
-        r->shape.dims[0] != params->directions) {
+        r->shape.rank != 3 || (params->quantized && !ln_recurrent_bytes_known(op))) {
         return LN_OK; /* not constant, or infer says what is wrong */
     }
-    const ln_recurrent_sizes s = {0, 0, w->shape.dims[2], r->shape.dims[2], w->shape.dims[1]};
+    const int column_axis = params->quantized ? 2 : 1;
+    const ln_recurrent_sizes s = {0, 0, w->shape.dims[3 - column_axis], r->shape.dims[3 - column_axis],
+                                  w->shape.dims[column_axis]};
+    if (s.columns % params->gates != 0 || s.columns != r->shape.dims[column_axis] ||
+        s.hidden * params->gates != s.columns || w->shape.dims[0] != params->directions ||
+        r->shape.dims[0] != params->directions) {
+        return LN_OK;
+    }
     size_t w_bytes = 0;
     size_t first_bytes = 0;
     const size_t one = packed_direction(params, &s, &w_bytes, &first_bytes);
@@ -365,8 +312,8 @@ static ln_status pack_recurrent(ln_op *op) {
     char *packed = ln_alloc(op->context, one * (size_t)params->directions, LN_MEMORY_WEIGHTS);
     float *floats = ln_alloc(op->context, (size_t)(w_count + r_count) * sizeof(float), LN_MEMORY_SCRATCH);
     for (int64_t d = 0; packed && floats && d < params->directions; ++d) {
-        ln_load_f32(w->dtype, w->data, d * w_count, w_count, floats);
-        ln_load_f32(r->dtype, r->data, d * r_count, r_count, floats + w_count);
+        load_weights(op, W, d, w_count, floats);
+        load_weights(op, R, d, r_count, floats + w_count);
         pack_direction(params, &s, packed + (size_t)d * one, floats, floats + w_count);
     }
     const bool failed = !packed || !floats;
@@ -583,6 +530,22 @@ static ln_status walk_directions(ln_op *op) {
     return ln_op_grid_then(op, direction_task, params->directions, convert_y);
 }
 
+static void load_operand(const ln_op *op, int index, float *floats) {
+    const ln_recurrent_params *params = op->params;
+    const ln_value *value = ln_in(op, index);
+    const int64_t count = ln_value_count(value);
+    if (index == W || index == R) {
+        for (int64_t d = 0; d < params->directions; ++d) {
+            const int64_t each = count / params->directions;
+            load_weights(op, index, d, each, floats + d * each);
+        }
+    } else if (index == X && params->quantized) {
+        ln_recurrent_round(value->data, count, floats);
+    } else {
+        ln_load_f32(value->dtype, value->data, 0, count, floats);
+    }
+}
+
 static ln_status run_recurrent(ln_op *op) {
     const ln_recurrent_params *params = op->params;
     recurrence *r = LN_LOCAL(op, recurrence);
@@ -596,9 +559,7 @@ static ln_status run_recurrent(ln_op *op) {
     }
     for (int i = 0; i < 8; ++i) {
         if (r->operand[i] != SIZE_MAX) {
-            const ln_value *value = ln_in(op, i);
-            ln_load_f32(value->dtype, value->data, 0, ln_value_count(value),
-                        (float *)(void *)at(op, r->operand[i]));
+            load_operand(op, i, (float *)(void *)at(op, r->operand[i]));
         }
     }
     if (!op->packed && !in_double(op)) {
@@ -616,70 +577,6 @@ static ln_status run_recurrent(ln_op *op) {
 }
 
 /* ---- Build ---- */
-
-static bool same_name(ln_string given, const char *lower) {
-    for (size_t i = 0; i < given.length; ++i) {
-        const char c =
-            given.data[i] >= 'A' && given.data[i] <= 'Z' ? (char)(given.data[i] + 32) : given.data[i];
-        if (c != lower[i]) { /* also at the end of `lower` */
-            return false;
-        }
-    }
-    return lower[given.length] == 0;
-}
-
-static int find_gate(ln_build *build, ln_string name) {
-    for (int kind = 0; kind < GATE_COUNT; ++kind) {
-        if (same_name(name, gate_rows[kind].name)) {
-            return kind;
-        }
-    }
-    ln_build_fail(build, LN_INVALID_ATTRIBUTE, "activation '%.*s' is not known", (int)name.length, name.data);
-    return GATE_TANH;
-}
-
-/* Whether a gate function reads activation_alpha and _beta. */
-static bool takes_alpha(int kind) {
-    return gate_rows[kind].alpha != 0;
-}
-
-static bool takes_beta(int kind) {
-    return kind == GATE_AFFINE || kind == GATE_SCALED_TANH || kind == GATE_HARD_SIGMOID;
-}
-
-/* The functions of all directions: given ones, or the defaults. Parameters are listed in the order of the functions that take
- * them. */
-static ln_status build_functions(ln_build *build, ln_recurrent_params *params) {
-    static const int counts[] = {1, 2, 3};
-    static const gate_kind defaults[][3] = {
-        {GATE_TANH}, {GATE_SIGMOID, GATE_TANH}, {GATE_SIGMOID, GATE_TANH, GATE_TANH}};
-    const int count = counts[params->cell];
-    int n_names = 0;
-    int n_alpha = 0;
-    int n_beta = 0;
-    const ln_string *names = ln_attr_strings(build, "activations", &n_names);
-    const float *alphas = ln_attr_floats(build, "activation_alpha", &n_alpha);
-    const float *betas = ln_attr_floats(build, "activation_beta", &n_beta);
-    if (n_names && n_names != count * params->directions) {
-        return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
-                             "attribute 'activations' has %d entries, expected %d", n_names,
-                             count * params->directions);
-    }
-    int alpha = 0;
-    int beta = 0;
-    for (int i = 0; i < count * params->directions; ++i) {
-        const int kind = n_names ? find_gate(build, names[i]) : (int)defaults[params->cell][i % count];
-        ln_gate_function *function = &params->functions[3 * (i / count) + i % count];
-        *function = (ln_gate_function){kind, gate_rows[kind].alpha, gate_rows[kind].beta};
-        if (takes_alpha(kind) && alpha < n_alpha) {
-            function->alpha = alphas[alpha++];
-        }
-        if (takes_beta(kind) && beta < n_beta) {
-            function->beta = betas[beta++];
-        }
-    }
-    return ln_build_status(build);
-}
 
 static ln_status build_cell(ln_build *build, ln_cell cell) {
     static const char *const directions[] = {"forward", "reverse", "bidirectional", NULL};
@@ -699,7 +596,7 @@ static ln_status build_cell(ln_build *build, ln_cell cell) {
     params->input_forget = ln_attr_bool(build, "input_forget", false);
     params->clip = ln_attr_float(build, "clip", 0);
     params->hidden = ln_attr_int(build, "hidden_size", 0);
-    return build_functions(build, params);
+    return ln_gates_build(build, params);
 }
 
 static ln_status build_rnn(ln_build *build) {
@@ -712,6 +609,12 @@ static ln_status build_gru(ln_build *build) {
 
 static ln_status build_lstm(ln_build *build) {
     return build_cell(build, LN_CELL_LSTM);
+}
+
+static ln_status build_quantized(ln_build *build) {
+    LN_TRY(build_cell(build, LN_CELL_LSTM));
+    ((ln_recurrent_params *)build->node->params)->quantized = true;
+    return LN_OK;
 }
 
 #define CELL(name, since, until, signature, types, build)                                                    \
@@ -734,5 +637,17 @@ static const ln_op_row rows[] = {
     CELL("LSTM", 7, 13, LONG, LN_T_FLOAT, build_lstm),
     CELL("LSTM", 14, 21, LONG, LN_T_FLOAT, build_lstm),
     CELL("LSTM", 22, LN_OPEN, LONG, LN_T_FLOAT_BF, build_lstm),
+    {"DynamicQuantizeLSTM",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "fAAf?i?f?f?f?fAfA>f?f?f?",
+     {LN_BIT(LN_INT8) | LN_BIT(LN_UINT8)},
+     build_quantized,
+     infer_recurrent,
+     run_recurrent,
+     pack_recurrent,
+     0,
+     NULL},
 };
 LN_FAMILY_TABLE(recurrent, rows);

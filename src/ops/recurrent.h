@@ -6,7 +6,7 @@
 
 typedef enum ln_cell { LN_CELL_RNN, LN_CELL_GRU, LN_CELL_LSTM } ln_cell;
 
-/* An activation of a gate: its row of the table in recurrent.c with its parameters. */
+/* An activation of a gate: its row of the table in recurrent_gates.c with its parameters. */
 typedef struct ln_gate_function {
     int kind;
     float alpha, beta;
@@ -19,6 +19,7 @@ typedef struct ln_recurrent_params {
     bool reversed[2]; /* time runs backwards */
     bool batch_first; /* layout 1 */
     bool linear_before_reset, input_forget;
+    bool quantized;                /* DynamicQuantizeLSTM */
     float clip;                    /* 0 for none */
     int64_t hidden;                /* hidden_size, 0 where the attribute is absent */
     ln_gate_function functions[6]; /* per direction: f, g, h */
@@ -48,8 +49,22 @@ static inline int64_t ln_output_row(const ln_recurrent_params *params, const ln_
                                : (t * params->directions + d) * sizes->batch + b;
 }
 
+/* Build: the functions of all directions: given ones, or the defaults. Parameters are listed in the order of the functions
+ * that take them. */
+ln_status ln_gates_build(ln_build *build, ln_recurrent_params *params);
 /* Applies a gate function to n numbers in place, after clipping to [-clip, clip] where clip is not 0. */
 void ln_gate_apply_f32(ln_gate_function function, float clip, float *x, int64_t n);
 void ln_gate_apply_f64(ln_gate_function function, float clip, double *x, int64_t n);
+
+/* DynamicQuantizeLSTM: scale and zero point of W, then of R. */
+enum { LN_RECURRENT_SCALES = 8 };
+/* `to` gets what `from` is after quantisation to uint8 over its own range; they may be one. */
+void ln_recurrent_round(const float *from, int64_t count, float *to);
+/* Direction d of W (index 1) or R (index 2) as floats in LSTM's order, [columns][rows]. */
+void ln_recurrent_load_bytes(const ln_op *op, int index, int64_t d, float *floats);
+/* Pack: whether scales and zero points are constants of a size that fits. */
+bool ln_recurrent_bytes_known(const ln_op *op);
+/* Infer: one scale and zero point each direction or each column. */
+ln_status ln_recurrent_check_bytes(ln_op *op, int64_t directions, int64_t columns);
 
 #endif

@@ -1,7 +1,7 @@
 /* The cells of RNN, GRU and LSTM for one element type; recurrent.c includes this file once for float and once for double.
  *
  * Expects REAL (the type), NAME(x) (suffixes a name), APPLY (the gate functions) and PRODUCT(c, a, rows, part): c += a * part of
- * the recurrent weights, for rows of `hidden` elements. The caller has put X * W^T + biases of every step into `inputs`.
+ * the recurrent weights, for rows of `hidden` elements. STATE(run) is LSTM's state as its product takes it. The caller has put X * W^T + biases of every step into `inputs`.
  */
 
 /* One direction of one run. */
@@ -92,7 +92,7 @@ static void NAME(lstm_step)(const NAME(direction) * run, REAL *h, REAL *c) {
     const ln_gate_function *functions = &run->params->functions[3 * run->d];
     const float clip = run->params->clip;
     const REAL *p = run->peepholes;
-    PRODUCT(run, run->gates, run->h, 0);
+    PRODUCT(run, run->gates, STATE(run), 0);
     for (int64_t b = 0; b < sizes->batch; ++b) {
         REAL *gate = run->gates + b * sizes->columns;
         const REAL *before = run->c + b * n;
