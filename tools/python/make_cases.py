@@ -25,6 +25,7 @@ MODULES = (
     "cases_text",
     "cases_contrib",
     "cases_quantised",
+    "cases_rare",
 )
 
 
