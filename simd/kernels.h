@@ -74,6 +74,25 @@ typedef struct ln_gemm_f32_kernels {
 
 extern const ln_gemm_f32_kernels ln_gemm_f32;
 
+/*
+ * int8 GEMM: C = A * B, exact in int32, which wraps. A is int16 (ln_widen_i8_i16), B is packed bytes. A holds
+ * up to LN_GEMM_I8_ROWS rows at a time, each of k elements and, when k is odd, a zero after them; a row of C
+ * has room for whole panels.
+ */
+enum { LN_GEMM_I8_ROWS = 4, LN_GEMM_I8_COLUMNS = 8 };
+
+size_t ln_gemm_i8_packed_bytes(size_t k, size_t n);
+/* B[l][j] is b[l * row_stride + j * col_stride]. `flip` is 0 for int8 and 0x80 for uint8, which then counts as b - 128. */
+void ln_gemm_i8_pack_b(int8_t *packed, const uint8_t *b, size_t row_stride, size_t col_stride, size_t k,
+                       size_t n, uint8_t flip);
+/* The same for rows that lie anywhere: B[l][j] is b[offsets[l] + j]. */
+void ln_gemm_i8_pack_rows(int8_t *packed, const uint8_t *b, const size_t *offsets, size_t k, size_t n,
+                          uint8_t flip);
+void ln_gemm_i8_rows(int32_t *c, size_t c_stride, const int16_t *a, size_t a_stride, size_t rows,
+                     const int8_t *packed_b, size_t panels, size_t k);
+/* n bytes as int16, less the zero point; returns their sum, which wraps. */
+int32_t ln_widen_i8_i16(int16_t *y, const uint8_t *x, size_t n, bool is_signed, int32_t zero_point);
+
 /* f32 convolution over 1 to LN_CONV_MAX_RANK spatial dimensions, channels first */
 
 #define LN_CONV_MAX_RANK 6

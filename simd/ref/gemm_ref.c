@@ -53,3 +53,18 @@ void ln_ref_gemm_f32(const ln_gemm_f32_args *args) {
         }
     }
 }
+
+void ln_ref_gemm_i8(int32_t *c, const uint8_t *a, int32_t a_zero, bool a_signed, const uint8_t *b,
+                    size_t b_row_stride, size_t b_col_stride, bool b_signed, size_t m, size_t n, size_t k) {
+    for (size_t i = 0; i < m; i++) {
+        for (size_t j = 0; j < n; j++) {
+            int64_t sum = 0;
+            for (size_t l = 0; l < k; l++) {
+                const uint8_t x = a[i * k + l];
+                const uint8_t y = b[l * b_row_stride + j * b_col_stride];
+                sum += ((a_signed ? (int8_t)x : x) - a_zero) * (b_signed ? (int8_t)y : y);
+            }
+            c[i * n + j] = (int32_t)sum;
+        }
+    }
+}

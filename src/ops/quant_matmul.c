@@ -1,19 +1,28 @@
 /* Products of quantised matrices: MatMulInteger, QLinearMatMul, and com.microsoft MatMulIntegerToFloat,
  * DynamicQuantizeMatMul and QGemm.
  *
- * All of them are Y = finish(sum over k of (A - a_zero) * (B - b_zero)), row by row in int32, which wraps as the standard
- * allows. The zero point of B leaves the inner loop: (A - a) * (B - b) = (A - a) * B - b * (A - a). What differs is
- * where the operands stand and what becomes of the sum: it stays int32, is scaled to float, or is quantised again. float8
- * operands of QLinearMatMul are summed in double.
+ * All of them are Y = finish(sum over k of (A - a_zero) * (B - b_zero)) in int32, which wraps as the standard allows.
+ * Rows of A are widened to int16 with their zero point taken off; B is packed bytes, once at load when it is
+ * constant; and its zero point leaves the inner loop: (A - a) * (B - b) = (A - a) * B - b * (A - a). What differs is
+ * where the operands stand and what becomes of the sum: it stays int32, is scaled to float, or is quantised again.
+ * float8 operands of QLinearMatMul are summed in double, row by row.
  */
 #include <math.h>
 #include <string.h>
 
 #include "ops/dynamic_range.h"
 #include "ops/lines.h"
+#include "simd/kernels.h"
 #include "simd/vector.h"
 
-enum { PRODUCT_GRAIN = 65536, NONE = -1 };
+enum {
+    PRODUCT_GRAIN = 65536,
+    NONE = -1,
+    ROW_BLOCK = 32, /* rows and columns of Y that one task makes, at most */
+    COLUMN_BLOCK = 256,
+    ROW_BYTES = 256 * 1024, /* of the widened rows of a task */
+    PACK_PANELS = 32        /* panels of B that one task packs */
+};
 
 typedef struct product_operands {
     const char *name;
@@ -41,7 +50,11 @@ typedef struct product_params {
 typedef struct product_local {
     int64_t batches, m, k, n;
     int64_t a_row, a_col, b_row, b_col;
-    ln_shape batch; /* of Y */
+    ln_shape batch;                                             /* of Y */
+    int64_t row_block, row_blocks, column_block, column_blocks; /* tasks */
+    int64_t b_matrices;
+    size_t b_bytes; /* of one packed matrix of B */
+    size_t a_bytes; /* of A quantised, rounded to 16: packed B follows in scratch */
     float a_scale;  /* dynamic */
     int32_t a_zero;
 } product_local;
@@ -99,6 +112,7 @@ static ln_status infer_sizes(ln_op *op, product_local *local, ln_shape *y) {
     LN_OP_CHECK(op, k == local->k && ln_shape_broadcast(&a_batch, &b_batch, &local->batch), INVALID_SHAPE,
                 "cannot multiply shapes %s and %s", ln_shape_text(a, text[0]), ln_shape_text(b, text[1]));
     local->batches = ln_shape_count(&local->batch);
+    local->b_matrices = ln_shape_count(&b_batch);
     *y = local->batch;
     if (a->rank > 1) {
         y->dims[y->rank++] = local->m;
@@ -131,6 +145,37 @@ static ln_dtype output_dtype(const ln_op *op, const product_operands *at) {
     return operand(op, at->b_scale)->dtype;
 }
 
+static bool is_float8(const ln_op *op) {
+    const product_params *params = op->params;
+    return ln_dtype_is_float(ln_in(op, params->operands->b)->dtype);
+}
+
+/* Elements of a widened row of A. */
+static size_t row_elems(const product_local *local) {
+    return (size_t)(local->k + local->k % 2);
+}
+
+static size_t widened_bytes(const product_local *local) {
+    return ((size_t)local->row_block * row_elems(local) * sizeof(int16_t) + 15) / 16 * 16;
+}
+
+/* Scratch of a task for each of its columns: sums of a tile, and floats, scales and zero points. */
+enum { COLUMN_SCRATCH = LN_GEMM_I8_ROWS * sizeof(int32_t) + 2 * sizeof(float) + sizeof(int32_t) };
+
+static void plan_blocks(product_local *local) {
+    const int64_t fitting = ROW_BYTES / (local->k * 2 + 2) / LN_GEMM_I8_ROWS * LN_GEMM_I8_ROWS;
+    local->row_block = fitting < LN_GEMM_I8_ROWS ? LN_GEMM_I8_ROWS
+                       : fitting > ROW_BLOCK     ? ROW_BLOCK
+                                                 : fitting;
+    local->row_block = local->m < local->row_block ? local->m : local->row_block;
+    local->row_blocks = local->row_block == 0 ? 0 : (local->m + local->row_block - 1) / local->row_block;
+    const int64_t columns = (local->n + LN_GEMM_I8_COLUMNS - 1) / LN_GEMM_I8_COLUMNS * LN_GEMM_I8_COLUMNS;
+    local->column_block = columns < COLUMN_BLOCK ? columns : COLUMN_BLOCK;
+    local->column_blocks =
+        local->column_block == 0 ? 0 : (local->n + local->column_block - 1) / local->column_block;
+    local->b_bytes = ln_gemm_i8_packed_bytes((size_t)local->k, (size_t)local->n);
+}
+
 static ln_status infer_product(ln_op *op) {
     const product_params *params = op->params;
     const product_operands *at = params->operands;
@@ -156,19 +201,29 @@ static ln_status infer_product(ln_op *op) {
     const int64_t a_count = ln_value_count(ln_in(op, at->a));
     LN_OP_CHECK(op, local->k < limit / 2 && local->n < limit / 2 && a_count < limit, LIMIT_EXCEEDED,
                 "the matrices are too large");
-    op->scratch_bytes = at->dynamic ? (size_t)a_count : 0;
-    op->task_scratch_bytes = (size_t)(local->k + local->n) * sizeof(double);
-    return ln_op_shape(op, 0, output_dtype(op, at), &y);
+    LN_TRY(ln_op_shape(op, 0, output_dtype(op, at), &y));
+    if (is_float8(op)) {
+        op->task_scratch_bytes = (size_t)(local->k + local->n) * 2 * sizeof(double);
+        return LN_OK;
+    }
+    plan_blocks(local);
+    local->a_bytes = at->dynamic ? ((size_t)a_count + 15) / 16 * 16 : 0;
+    size_t b_bytes = 0;
+    LN_OP_CHECK(op, op->packed != NULL || ln_mul_size(local->b_bytes, (size_t)local->b_matrices, &b_bytes),
+                LIMIT_EXCEEDED, "the matrices are too large");
+    LN_OP_CHECK(op, b_bytes < (size_t)limit, LIMIT_EXCEEDED, "the matrices are too large");
+    op->scratch_bytes = local->a_bytes + b_bytes;
+    op->task_scratch_bytes = widened_bytes(local) + (size_t)local->column_block * COLUMN_SCRATCH;
+    return LN_OK;
 }
 
-/* Rows ----------------------------------------------------------------------------------------------------------- */
+/* Sums to Y ------------------------------------------------------------------------------------------------------ */
 
-/* One row of Y: which product, which row, and where its operands start. */
-typedef struct product_row {
-    int64_t batch, row;
-    int64_t a, b; /* elements of A and B */
-    int64_t y;
-} product_row;
+/* A part of a row of Y. */
+typedef struct product_part {
+    int64_t batch, row, column, n;
+    int64_t y; /* its first element */
+} product_part;
 
 /* Element `index` of a list of one number, `each` numbers, or `each` for every batch. */
 static double number_at(const ln_value *value, int64_t batch, int64_t each, int64_t index) {
@@ -183,188 +238,227 @@ static double number_or(const ln_value *value, int64_t batch, int64_t each, int6
     return value == NULL ? otherwise : number_at(value, batch, each, index);
 }
 
-/* sums[j] += factor * B[j] over a row of bytes. */
-static void add_row_u8(int32_t *sums, const uint8_t *b, int64_t n, int32_t factor) {
-    for (int64_t j = 0; j < n; j++) {
-        sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)(factor * (int32_t)b[j]));
+/* What the sum of each column is multiplied with. */
+static void fill_scales(const ln_op *op, const product_local *local, const product_part *part,
+                        float *scales) {
+    const product_params *params = op->params;
+    const product_operands *at = params->operands;
+    const ln_value *b_scale = operand(op, at->b_scale);
+    const ln_value *y_scale = operand(op, at->y_scale);
+    if (b_scale == NULL) {
+        return;
     }
-}
-static void add_row_i8(int32_t *sums, const int8_t *b, int64_t n, int32_t factor) {
-    for (int64_t j = 0; j < n; j++) {
-        sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)(factor * (int32_t)b[j]));
+    const float a = at->dynamic
+                        ? local->a_scale
+                        : (float)number_at(operand(op, at->a_scale), part->batch, local->m, part->row);
+    const float over = y_scale == NULL ? 1.0f : (float)number_at(y_scale, 0, 1, 0);
+    for (int64_t j = 0; j < part->n; j++) {
+        scales[j] = j > 0 && ln_value_count(b_scale) == 1
+                        ? scales[0]
+                        : a * (float)number_at(b_scale, part->batch, local->n, part->column + j) *
+                              params->alpha / over;
     }
 }
 
-static void sum_row(const ln_op *op, const product_local *local, const product_row *row, int32_t *a,
-                    int32_t *sums) {
+/* Scales sums and stores them as Y has them: floats with a bias, or quantised again. */
+static void store_part(const ln_op *op, const product_local *local, const product_part *part, float *sums,
+                       const float *scales) {
     const product_params *params = op->params;
     const product_operands *at = params->operands;
-    const ln_value *b = ln_in(op, at->b);
-    const ln_value *zeros = operand(op, at->b_zero);
-    const ln_dtype a_type = at->dynamic ? LN_UINT8 : ln_in(op, at->a)->dtype;
-    const void *a_data = at->dynamic ? op->scratch : ln_in(op, at->a)->data;
-    const int32_t a_zero =
-        at->dynamic ? local->a_zero
-                    : (int32_t)number_or(operand(op, at->a_zero), row->batch, local->m, row->row, 0);
-    uint32_t total = 0;
-    if (local->a_col == 1) {
-        ln_load_i32(a_type, a_data, row->a, local->k, a);
+    const ln_value *bias = operand(op, at->bias);
+    ln_value *y = ln_out(op, 0);
+    const double zero = number_or(operand(op, at->y_zero), 0, 1, 0, 0);
+    for (int64_t j = 0; j < part->n; j++) {
+        sums[j] *= scales[j];
     }
-    for (int64_t l = 0; l < local->k; l++) {
-        if (local->a_col != 1) {
-            ln_load_i32(a_type, a_data, row->a + l * local->a_col, 1, &a[l]);
+    if (operand(op, at->y_scale) != NULL && y->dtype == LN_UINT8) {
+        ln_quantize_u8_f32((uint8_t *)y->data + part->y, sums, (size_t)part->n, 1.0f, (int32_t)zero);
+    } else if (operand(op, at->y_scale) != NULL && y->dtype == LN_INT8) {
+        ln_quantize_i8_f32((int8_t *)y->data + part->y, sums, (size_t)part->n, 1.0f, (int32_t)zero);
+    } else {
+        for (int64_t j = 0; j < part->n; j++) {
+            sums[j] += bias != NULL ? (float)number_at(bias, 0, local->n, part->column + j) : (float)zero;
         }
-        a[l] -= a_zero;
-        total += (uint32_t)a[l];
-    }
-    memset(sums, 0, (size_t)local->n * sizeof(*sums));
-    for (int64_t l = 0; l < local->k && local->b_col == 1; l++) {
-        const int64_t first = row->b + l * local->b_row;
-        if (b->dtype == LN_UINT8) {
-            add_row_u8(sums, (const uint8_t *)b->data + first, local->n, a[l]);
-        } else {
-            add_row_i8(sums, (const int8_t *)b->data + first, local->n, a[l]);
-        }
-    }
-    for (int64_t j = 0; j < local->n && local->b_col != 1; j++) {
-        uint32_t sum = 0;
-        for (int64_t l = 0; l < local->k; l++) {
-            int32_t value;
-            ln_load_i32(b->dtype, b->data, row->b + l * local->b_row + j * local->b_col, 1, &value);
-            sum += (uint32_t)(a[l] * value);
-        }
-        sums[j] = (int32_t)sum;
-    }
-    for (int64_t j = 0; j < local->n && zeros != NULL; j++) {
-        const uint32_t zero = (uint32_t)(int32_t)number_at(zeros, row->batch, local->n, j);
-        sums[j] = (int32_t)((uint32_t)sums[j] - zero * total);
-    }
-}
-
-/* The same for float8 operands. */
-static void sum_row_f64(const ln_op *op, const product_local *local, const product_row *row, double *a,
-                        double *sums) {
-    const product_params *params = op->params;
-    const product_operands *at = params->operands;
-    const ln_value *left = ln_in(op, at->a);
-    const ln_value *b = ln_in(op, at->b);
-    const double a_zero = number_or(operand(op, at->a_zero), row->batch, local->m, row->row, 0);
-    ln_load_f64(left->dtype, left->data, row->a, local->k, a);
-    for (int64_t j = 0; j < local->n; j++) {
-        const double zero = number_or(operand(op, at->b_zero), row->batch, local->n, j, 0);
-        sums[j] = 0;
-        for (int64_t l = 0; l < local->k; l++) {
-            double value;
-            ln_load_f64(b->dtype, b->data, row->b + l * local->b_row + j, 1, &value);
-            sums[j] += (a[l] - a_zero) * (value - zero);
-        }
+        ln_store_f32(y->dtype, y->data, part->y, part->n, sums);
     }
 }
 
 /* Adds the integer addend of QGemm. */
-static void add_sum(const ln_op *op, const ln_value *addend, const product_row *row, int64_t n,
-                    int32_t *sums) {
+static void add_sum(const ln_op *op, const ln_value *addend, const product_part *part, int32_t *sums) {
     const ln_shape *const shapes[] = {&addend->shape};
     ln_broadcast walk;
     ln_broadcast_init(&walk, &ln_out(op, 0)->shape, 1, shapes);
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < part->n; j++) {
         int64_t offset;
         int32_t value;
-        ln_broadcast_seek(&walk, row->y + j, &offset);
+        ln_broadcast_seek(&walk, part->y + j, &offset);
         ln_load_i32(addend->dtype, addend->data, offset, 1, &value);
         sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)value);
     }
 }
 
-/* The scale of Y's column j before any output scale. */
-static float scale_at(const ln_op *op, const product_local *local, const product_row *row, int64_t j) {
+/* The matrix of A and that of B that a batch multiplies. */
+static void matrices_of(const ln_op *op, const product_local *local, int64_t batch, int64_t *offsets) {
     const product_params *params = op->params;
-    const product_operands *at = params->operands;
-    const float a = at->dynamic ? local->a_scale
-                                : (float)number_at(operand(op, at->a_scale), row->batch, local->m, row->row);
-    return a * (float)number_at(operand(op, at->b_scale), row->batch, local->n, j) * params->alpha;
+    const ln_shape a = batch_of(&ln_in(op, params->operands->a)->shape);
+    const ln_shape b = batch_of(&ln_in(op, params->operands->b)->shape);
+    const ln_shape *const shapes[] = {&a, &b};
+    ln_broadcast walk;
+    ln_broadcast_init(&walk, &local->batch, 2, shapes);
+    ln_broadcast_seek(&walk, batch, offsets);
 }
 
-static void finish_quantized(const ln_op *op, const product_local *local, const product_row *row,
-                             const int32_t *whole, const double *real) {
+/* Products of float8 ----------------------------------------------------------------------------------------------- */
+
+/* Sums of a row of Y in double; a zero point is subtracted as it stands. */
+static void sum_row_f64(const ln_op *op, const product_local *local, const product_part *part,
+                        int64_t a_first, int64_t b_first, double *a, double *sums) {
     const product_params *params = op->params;
     const product_operands *at = params->operands;
-    ln_value *y = ln_out(op, 0);
-    const float y_scale = (float)number_at(operand(op, at->y_scale), 0, 1, 0);
-    const float zero = (float)number_or(operand(op, at->y_zero), 0, 1, 0, 0);
-    const bool floats = ln_dtype_is_float(y->dtype);
-    const float low = y->dtype == LN_INT8 ? -128 : 0;
-    const float high = y->dtype == LN_INT8 ? 127 : 255;
+    const ln_value *left = ln_in(op, at->a);
+    const ln_value *b = ln_in(op, at->b);
+    const double a_zero = number_or(operand(op, at->a_zero), part->batch, local->m, part->row, 0);
+    ln_load_f64(left->dtype, left->data, a_first, local->k, a);
     for (int64_t j = 0; j < local->n; j++) {
-        const float sum = real != NULL ? (float)real[j] : (float)whole[j];
-        float value = sum * (scale_at(op, local, row, j) / y_scale);
-        value = (floats ? value : rintf(value)) + zero;
-        value = floats ? value : value < low ? low : value > high ? high : value;
-        ln_store_f32(y->dtype, y->data, row->y + j, 1, &value);
+        const double zero = number_or(operand(op, at->b_zero), part->batch, local->n, j, 0);
+        sums[j] = 0;
+        for (int64_t l = 0; l < local->k; l++) {
+            double value;
+            ln_load_f64(b->dtype, b->data, b_first + l * local->b_row + j, 1, &value);
+            sums[j] += (a[l] - a_zero) * (value - zero);
+        }
     }
 }
 
-static void finish_float(const ln_op *op, const product_local *local, const product_row *row,
-                         const int32_t *sums, float *floats) {
-    const product_params *params = op->params;
-    const ln_value *bias = operand(op, params->operands->bias);
-    ln_value *y = ln_out(op, 0);
-    const bool one_scale = ln_value_count(operand(op, params->operands->b_scale)) == 1;
-    float scale = local->n > 0 ? scale_at(op, local, row, 0) : 0;
-    for (int64_t j = 0; j < local->n; j++) {
-        scale = one_scale ? scale : scale_at(op, local, row, j);
-        floats[j] = (float)sums[j] * scale + (bias != NULL ? (float)number_at(bias, 0, local->n, j) : 0);
-    }
-    ln_store_f32(y->dtype, y->data, row->y, local->n, floats);
-}
-
-static void product_row_run(const ln_op *op, const product_local *local, const product_row *row,
-                            double *scratch) {
-    const product_params *params = op->params;
-    const product_operands *at = params->operands;
-    ln_value *y = ln_out(op, 0);
-    double *second = scratch + local->k;
-    if (ln_dtype_is_float(ln_in(op, at->b)->dtype)) {
-        sum_row_f64(op, local, row, scratch, second);
-        finish_quantized(op, local, row, NULL, second);
-        return;
-    }
-    int32_t *sums = (int32_t *)second;
-    sum_row(op, local, row, (int32_t *)scratch, sums);
-    if (operand(op, at->sum) != NULL) {
-        add_sum(op, operand(op, at->sum), row, local->n, sums);
-    }
-    if (y->dtype == LN_INT32) {
-        memcpy((int32_t *)y->data + row->y, sums, (size_t)local->n * sizeof(*sums));
-    } else if (operand(op, at->y_scale) != NULL) {
-        finish_quantized(op, local, row, sums, NULL);
-    } else {
-        finish_float(op, local, row, sums, (float *)(sums + local->n));
-    }
-}
-
-static int64_t product_tasks(const product_local *local) {
+static int64_t float8_tasks(const product_local *local) {
     return ln_unit_tasks(local->batches * local->m, local->k * local->n, PRODUCT_GRAIN);
 }
 
-static void product_task(ln_op *op, int64_t index, void *scratch) {
-    const product_params *params = op->params;
+static void float8_task(ln_op *op, int64_t index, void *scratch) {
     const product_local *local = LN_LOCAL(op, product_local);
-    const ln_shape a_batch = batch_of(&ln_in(op, params->operands->a)->shape);
-    const ln_shape b_batch = batch_of(&ln_in(op, params->operands->b)->shape);
-    const ln_shape *const shapes[] = {&a_batch, &b_batch};
-    ln_broadcast walk;
-    ln_broadcast_init(&walk, &local->batch, 2, shapes);
+    double *a = scratch;
+    double *sums = a + local->k;
+    float *floats = (float *)(sums + local->n);
+    float *scales = floats + local->n;
     int64_t begin, end;
-    ln_unit_range(local->batches * local->m, product_tasks(local), index, &begin, &end);
+    ln_unit_range(local->batches * local->m, float8_tasks(local), index, &begin, &end);
     for (int64_t at = begin; at < end; at++) {
-        const int64_t batch = at / local->m;
-        const int64_t i = at % local->m;
+        const product_part part = {at / local->m, at % local->m, 0, local->n, at * local->n};
         int64_t offsets[LN_BROADCAST_INPUTS];
-        ln_broadcast_seek(&walk, batch, offsets);
-        const product_row row = {batch, i, offsets[0] * local->m * local->k + i * local->a_row,
-                                 offsets[1] * local->k * local->n, at * local->n};
-        product_row_run(op, local, &row, scratch);
+        matrices_of(op, local, part.batch, offsets);
+        sum_row_f64(op, local, &part, (offsets[0] * local->m + part.row) * local->k,
+                    offsets[1] * local->k * local->n, a, sums);
+        for (int64_t j = 0; j < local->n; j++) {
+            floats[j] = (float)sums[j];
+        }
+        fill_scales(op, local, &part, scales);
+        store_part(op, local, &part, floats, scales);
+    }
+}
+
+/* Products of integers ----------------------------------------------------------------------------------------------- */
+
+static uint8_t flip_of(const ln_value *b) {
+    return b->dtype == LN_UINT8 ? 0x80 : 0;
+}
+
+/* Widens row `row` of the matrix of A that starts at byte `first`; returns its sum. */
+static int32_t widen_row(const ln_op *op, const product_local *local, int64_t batch, int64_t row,
+                         int64_t first, int16_t *wide) {
+    const product_params *params = op->params;
+    const product_operands *at = params->operands;
+    const ln_value *a = ln_in(op, at->a);
+    const uint8_t *from = (const uint8_t *)(at->dynamic ? op->scratch : a->data) + first + row * local->a_row;
+    const bool is_signed = !at->dynamic && a->dtype == LN_INT8;
+    const int32_t zero =
+        at->dynamic ? local->a_zero : (int32_t)number_or(operand(op, at->a_zero), batch, local->m, row, 0);
+    if (local->k % 2 != 0) {
+        wide[local->k] = 0;
+    }
+    if (local->a_col == 1) {
+        return ln_widen_i8_i16(wide, from, (size_t)local->k, is_signed, zero);
+    }
+    uint32_t sum = 0;
+    for (int64_t l = 0; l < local->k; l++) {
+        sum += (uint32_t)ln_widen_i8_i16(wide + l, from + l * local->a_col, 1, is_signed, zero);
+    }
+    return (int32_t)sum;
+}
+
+/* Zero points of B as its packed bytes count; they take part as multiples of a row's sum. */
+static void fill_zeros(const ln_op *op, const product_local *local, const product_part *part,
+                       int32_t *zeros) {
+    const product_params *params = op->params;
+    const ln_value *zero = operand(op, params->operands->b_zero);
+    const int32_t flip = flip_of(ln_in(op, params->operands->b));
+    for (int64_t j = 0; j < part->n; j++) {
+        zeros[j] = (int32_t)number_or(zero, part->batch, local->n, part->column + j, 0) - flip;
+    }
+}
+
+static void finish_part(const ln_op *op, const product_local *local, const product_part *part, int32_t *sums,
+                        uint32_t row_sum, const int32_t *zeros, float *floats, float *scales) {
+    const product_params *params = op->params;
+    ln_value *y = ln_out(op, 0);
+    for (int64_t j = 0; j < part->n; j++) {
+        sums[j] = (int32_t)((uint32_t)sums[j] - (uint32_t)zeros[j] * row_sum);
+    }
+    if (operand(op, params->operands->sum) != NULL) {
+        add_sum(op, operand(op, params->operands->sum), part, sums);
+    }
+    if (y->dtype == LN_INT32) {
+        memcpy((int32_t *)y->data + part->y, sums, (size_t)part->n * sizeof(*sums));
+        return;
+    }
+    const ln_value *a_scale = operand(op, params->operands->a_scale);
+    if (a_scale != NULL && ln_value_count(a_scale) > 1) {
+        fill_scales(op, local, part, scales);
+    }
+    for (int64_t j = 0; j < part->n; j++) {
+        floats[j] = (float)sums[j];
+    }
+    store_part(op, local, part, floats, scales);
+}
+
+static int8_t *packed_b(const ln_op *op, const product_local *local) {
+    return op->packed != NULL ? op->packed : (int8_t *)op->scratch + local->a_bytes;
+}
+
+/* A block of rows by a block of columns. */
+static void product_task(ln_op *op, int64_t index, void *scratch) {
+    const product_local *local = LN_LOCAL(op, product_local);
+    const int64_t columns = index % local->column_blocks * local->column_block;
+    const int64_t rows = index / local->column_blocks % local->row_blocks * local->row_block;
+    const int64_t batch = index / local->column_blocks / local->row_blocks;
+    const int64_t stop = rows + local->row_block < local->m ? rows + local->row_block : local->m;
+    const int64_t left = local->n - columns;
+    product_part part = {batch, rows, columns, left < local->column_block ? left : local->column_block, 0};
+    int64_t offsets[LN_BROADCAST_INPUTS];
+    matrices_of(op, local, batch, offsets);
+    int16_t *wide = scratch;
+    int32_t *sums = (int32_t *)(void *)((char *)scratch + widened_bytes(local));
+    int32_t *zeros = sums + LN_GEMM_I8_ROWS * local->column_block;
+    float *scales = (float *)(zeros + local->column_block);
+    float *floats = scales + local->column_block;
+    fill_zeros(op, local, &part, zeros);
+    fill_scales(op, local, &part, scales);
+    const int8_t *b =
+        packed_b(op, local) + (size_t)offsets[1] * local->b_bytes + (size_t)columns * row_elems(local);
+    const int64_t panels = (part.n + LN_GEMM_I8_COLUMNS - 1) / LN_GEMM_I8_COLUMNS;
+    while (part.row < stop) {
+        const int64_t count = stop - part.row < LN_GEMM_I8_ROWS ? stop - part.row : LN_GEMM_I8_ROWS;
+        uint32_t row_sums[LN_GEMM_I8_ROWS];
+        for (int64_t r = 0; r < count; r++) {
+            row_sums[r] =
+                (uint32_t)widen_row(op, local, batch, part.row + r, offsets[0] * local->m * local->k,
+                                    wide + (size_t)r * row_elems(local));
+        }
+        ln_gemm_i8_rows(sums, (size_t)local->column_block, wide, row_elems(local), (size_t)count, b,
+                        (size_t)panels, (size_t)local->k);
+        for (int64_t r = 0; r < count; r++, part.row++) {
+            part.y = (batch * local->m + part.row) * local->n + columns;
+            finish_part(op, local, &part, sums + r * local->column_block, row_sums[r], zeros, floats, scales);
+        }
     }
 }
 
@@ -375,16 +469,74 @@ static void quantize_a(ln_op *op, product_local *local, const ln_value *a) {
     ln_quantize_u8_f32(op->scratch, a->data, count, local->a_scale, local->a_zero);
 }
 
+static ln_status run_blocks(ln_op *op) {
+    const product_local *local = LN_LOCAL(op, product_local);
+    return ln_op_grid(op, product_task, local->batches * local->row_blocks * local->column_blocks);
+}
+
+/* Packs some panels of a B that only the run knows. */
+static void pack_task(ln_op *op, int64_t index, void *scratch) {
+    (void)scratch;
+    const product_params *params = op->params;
+    const product_local *local = LN_LOCAL(op, product_local);
+    const ln_value *b = ln_in(op, params->operands->b);
+    const int64_t step = PACK_PANELS * LN_GEMM_I8_COLUMNS;
+    const int64_t steps = (local->n + step - 1) / step;
+    const int64_t matrix = index / steps;
+    const int64_t first = index % steps * step;
+    const int64_t n = local->n - first < step ? local->n - first : step;
+    ln_gemm_i8_pack_b(packed_b(op, local) + (size_t)matrix * local->b_bytes +
+                          (size_t)first * row_elems(local),
+                      (const uint8_t *)b->data + matrix * local->k * local->n + first * local->b_col,
+                      (size_t)local->b_row, (size_t)local->b_col, (size_t)local->k, (size_t)n, flip_of(b));
+}
+
 static ln_status run_product(ln_op *op) {
     const product_params *params = op->params;
     product_local *local = LN_LOCAL(op, product_local);
     if (ln_value_count(ln_out(op, 0)) == 0) {
         return LN_OK;
     }
+    if (is_float8(op)) {
+        return ln_op_grid(op, float8_task, float8_tasks(local));
+    }
     if (params->operands->dynamic) {
         quantize_a(op, local, ln_in(op, params->operands->a));
     }
-    return ln_op_grid(op, product_task, product_tasks(local));
+    if (op->packed != NULL) {
+        return run_blocks(op);
+    }
+    const int64_t step = PACK_PANELS * LN_GEMM_I8_COLUMNS;
+    return ln_op_grid_then(op, pack_task, local->b_matrices * ((local->n + step - 1) / step), run_blocks);
+}
+
+static ln_status pack_product(ln_op *op) {
+    const product_params *params = op->params;
+    const product_operands *at = params->operands;
+    const ln_value *b = ln_in(op, at->b);
+    if (b == NULL || b->data == NULL || b->shape.rank < 1 || is_float8(op) || ln_value_count(b) == 0) {
+        return LN_OK;
+    }
+    const int rank = b->shape.rank;
+    const int64_t rows = rank == 1 ? b->shape.dims[0] : b->shape.dims[rank - 2];
+    const int64_t cols = rank == 1 ? 1 : b->shape.dims[rank - 1];
+    const size_t k = (size_t)(params->trans_b ? cols : rows);
+    const size_t n = (size_t)(params->trans_b ? rows : cols);
+    const size_t one = ln_gemm_i8_packed_bytes(k, n);
+    const size_t matrices = (size_t)(ln_value_count(b) / rows / cols);
+    size_t total;
+    LN_OP_CHECK(op, ln_mul_size(one, matrices, &total), OUT_OF_MEMORY, "the packed weights are too large");
+    int8_t *packed = ln_alloc(op->context, total, LN_MEMORY_WEIGHTS);
+    if (packed == NULL) {
+        return LN_OUT_OF_MEMORY;
+    }
+    for (size_t i = 0; i < matrices; i++) {
+        ln_gemm_i8_pack_b(packed + i * one, (const uint8_t *)b->data + i * k * n, params->trans_b ? 1 : n,
+                          params->trans_b ? k : 1, k, n, flip_of(b));
+    }
+    op->packed = packed;
+    op->consumed = 1U << at->b;
+    return LN_OK;
 }
 
 /* Rows ------------------------------------------------------------------------------------------------------------- */
@@ -393,8 +545,8 @@ static ln_status run_product(ln_op *op) {
 #define T_Q8     (T_INT8 | LN_T_FLOAT8)
 #define T_SINGLE (LN_BIT(LN_FLOAT) | LN_T_HALF)
 #define PRODUCT(name, domain, since, until, signature, a, b, c)                                              \
-    {name,          domain,        since,       until, signature, {a, b, c},                                 \
-     build_product, infer_product, run_product, NULL,  0,         NULL}
+    {name,          domain,        since,       until,        signature, {a, b, c},                          \
+     build_product, infer_product, run_product, pack_product, 0,         NULL}
 
 static const ln_op_row rows[] = {
     PRODUCT("MatMulInteger", "", 10, LN_OPEN, "ABA?B?>i", T_INT8, T_INT8, 0),
