@@ -244,6 +244,11 @@ export declare namespace InferenceSession {
     profile?: boolean;
     /** Initializers that the model lists as inputs may be fed (IR version 4 and newer); by default they are constants. */
     overridable?: boolean;
+    /**
+     * false: 3x3 convolutions are summed plainly. By default those that gain from it use Winograd's transform, whose rounding
+     * error is about three times that of the plain sum; its weights take at most 64 MB more.
+     */
+    winograd?: boolean;
     /** Seed of the random operators. */
     seed?: number;
 

@@ -85,6 +85,7 @@ const SESSION_OPTIONS = {
   optimize: core('optimize', (value) => ([0, 1, 2].includes(value) ? value : undefined), '0, 1 or 2'),
   profile: core('profile', bit, 'true or false'),
   overridable: core('overridable', bit, 'true or false'),
+  winograd: core('winograd', bit, 'true or false'),
   seed: core('seed', (value) => (Number.isFinite(value) ? value : undefined), 'a number'),
 
   executionProviders(value) {

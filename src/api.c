@@ -48,6 +48,7 @@ ln_session *ln_session_new(ln_pool *pool) {
     ln_text_init(&session->text, &session->context);
     session->pool = pool;
     session->options.level = 2;
+    session->options.winograd = true;
     session->reader = ln_reader_new(&session->context);
     session->stage = session->reader ? LN_STAGE_LOADING : LN_STAGE_FAILED;
     return session;
@@ -106,6 +107,8 @@ ln_status ln_session_option(ln_session *session, const char *key, double value) 
         session->options.level = (int)value;
     } else if (strcmp(key, "overridable") == 0) {
         session->options.overridable = value != 0;
+    } else if (strcmp(key, "winograd") == 0) {
+        session->options.winograd = value != 0;
     } else if (strcmp(key, "profile") == 0) {
         session->profile = value != 0;
     } else if (strcmp(key, "seed") == 0) {

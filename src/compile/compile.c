@@ -85,6 +85,7 @@ static ln_status compile(ln_program *program, const ln_compile_options *options)
     if (options->overridable && model->ir_version >= 4) {
         separate_defaults(model);
     }
+    model->repacking_room = options->winograd ? LN_REPACKING_BYTES : 0;
     drop_constant_inputs(model->graph);
     LN_TRY(ln_inline_functions(model));
     LN_TRY(ln_model_each_graph(model, sort_graph, NULL));

@@ -29,9 +29,13 @@ typedef struct ln_program {
     ln_text warnings;           /* sentences, one a line */
 } ln_program;
 
+/* What second packings of weights (Winograd's) may take together in a session. */
+enum { LN_REPACKING_BYTES = 64 << 20 };
+
 typedef struct ln_compile_options {
     int level;        /* 0 as written, 1 folding, 2 all */
     bool overridable; /* initializers that are also inputs may be fed (IR version 4 and newer) */
+    bool winograd;    /* convolutions may take Winograd's form, for about three times the rounding error */
 } ln_compile_options;
 
 /* Fails with the node's name where an operator is unknown, a type does not fit

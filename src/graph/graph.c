@@ -50,6 +50,7 @@ void ln_model_free(ln_model *model) {
             ln_value_release(context, constant);
         }
     }
+    ln_model_free_repackings(model);
     ln_free(context, model->values);
     ln_arena_free(&model->arena);
     ln_free(context, model);

@@ -143,6 +143,8 @@ typedef struct ln_pair {
     const char *value;
 } ln_pair;
 
+typedef struct ln_repacking ln_repacking; /* repacking.c */
+
 typedef struct ln_model {
     ln_context *context;
     ln_arena arena;
@@ -164,6 +166,8 @@ typedef struct ln_model {
         *values; /* [n_values]; entry 0 is unused. Grows: hold ids, not pointers, across ln_graph_add_value */
     int32_t n_values;
     int32_t values_capacity;
+    ln_repacking *repackings; /* newest first */
+    size_t repacking_room;    /* bytes that further ones may take; 0 until a session allows some */
 } ln_model;
 
 ln_model *ln_model_new(ln_context *context);
@@ -171,6 +175,11 @@ ln_model *ln_model_new(ln_context *context);
 void ln_model_free(ln_model *model);
 /* Version of a domain ("" and "ai.onnx" are one) that the model imports, or 0. */
 int64_t ln_model_opset(const ln_model *model, const char *domain);
+
+/* The second packing of the weight whose first is `packed`; one not made yet gets `bytes`, which the caller fills
+ * (*made). NULL when there is no room: the first packing must do then. */
+void *ln_model_repacking(ln_model *model, const void *packed, size_t bytes, bool *made);
+void ln_model_free_repackings(ln_model *model);
 
 enum { LN_MAX_GRAPH_DEPTH = 64 }; /* levels of subgraphs */
 

@@ -19,7 +19,8 @@ typedef struct convolution {
     ln_conv_f32_plan plan;
     ln_conv_f32_args args;
     ln_stages stages;
-    float *w; /* unpacked weights as float32, when they are not packed yet */
+    const float *w_packed; /* for the plan's route; NULL when they are not packed yet, */
+    float *w;              /* and then these, unpacked and as float32 */
     bool pack_now;
 } convolution;
 
@@ -147,14 +148,38 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
 
 /* ---- float32 and half precision ---- */
 
+/* Winograd's route, where it pays and the model has room for its packing of the weights, which is made here for the first
+ * plan that wants it. */
+static const ln_conv_f32_route *faster_route(ln_op *op, const ln_conv_shape *shape,
+                                             const ln_conv_f32_route *otherwise) {
+    const ln_conv_f32_route *route = ln_conv_f32_winograd_for(shape);
+    if (!route) {
+        return otherwise;
+    }
+    bool made = false;
+    float *w = ln_model_repacking(op->node->graph->model, op->packed, route->packed_bytes(shape), &made);
+    if (!w) {
+        return otherwise;
+    }
+    if (made) {
+        ln_conv_f32_winograd_repack(shape, w, op->packed);
+    }
+    LN_LOCAL(op, convolution)->w_packed = w;
+    return route;
+}
+
 static void plan_kernels(ln_op *op, const ln_window_shape *s) {
     convolution *c = LN_LOCAL(op, convolution);
     const ln_conv_params *params = op->params;
     ln_conv_shape shape;
     kernel_shape(params, &ln_in(op, X)->shape, &ln_in(op, W)->shape, s, &shape);
     const ln_conv_f32_route *route = route_for(params, &shape);
-    ln_conv_f32_plan_init(&c->plan, route, &shape);
+    c->w_packed = op->packed;
     c->pack_now = op->packed == NULL;
+    if (!params->transposed && !c->pack_now) {
+        route = faster_route(op, &shape, route);
+    }
+    ln_conv_f32_plan_init(&c->plan, route, &shape);
     op->task_scratch_bytes = c->plan.scratch_bytes;
     op->scratch_bytes = c->pack_now ? (route->packed_bytes(&shape) + 16 + 63) & ~(size_t)63 : 0;
     for (int i = X; i <= RESIDUAL; ++i) {
@@ -203,7 +228,7 @@ static ln_status run_kernels(ln_op *op) {
     const ln_conv_params *params = op->params;
     char *scratch = op->scratch;
     c->stages.count = 0;
-    c->args = (ln_conv_f32_args){.w_packed = op->packed, .activation = params->activation};
+    c->args = (ln_conv_f32_args){.w_packed = c->w_packed, .activation = params->activation};
     c->args.residual_last = params->residual_last;
     c->args.x = ln_stage_floats(&c->stages, ln_in(op, X), &scratch, true);
     c->args.bias = ln_stage_floats(&c->stages, operand(op, B), &scratch, true);

@@ -13,7 +13,7 @@ describe('session options', () => {
     executionProviders: ['webgpu', { name: 'wasm' }], intraOpNumThreads: 1, interOpNumThreads: 4, freeDimensionOverrides: { n: 1 },
     graphOptimizationLevel: 'basic', enableCpuMemArena: false, enableMemPattern: false, executionMode: 'parallel', enableProfiling: false,
     profileFilePrefix: 'p', logId: 'id', logSeverityLevel: 3, logVerbosityLevel: 0, preferredOutputLocation: 'cpu', enableGraphCapture: false, extra: { a: 1 },
-    externalData: [], optimize: 1, seed: 3, worker: false,
+    externalData: [], optimize: 1, seed: 3, winograd: false, worker: false,
   };
   test('those that change nothing are accepted', async () => {
     const session = await InferenceSession.create(addModel, { ...single, artifact: single.artifact, ...harmless, intraOpNumThreads: undefined });
