@@ -70,6 +70,10 @@ export declare namespace Tensor {
     float4e2m1: Uint8Array;
     uint2: Uint8Array;
     int2: Int8Array;
+    /** Packed, four elements in three bytes. */
+    float6e2m3: Uint8Array;
+    /** Packed, four elements in three bytes. */
+    float6e3m2: Uint8Array;
   }
   interface ElementTypeMap {
     float32: number;

@@ -77,6 +77,8 @@ const table = [
   new ElementType('float8e8m0', 24, 8, Uint8Array),
   new ElementType('uint2', 25, 2, Uint8Array),
   new ElementType('int2', 26, 2, Int8Array, Int8Array, [Uint8Array]),
+  new ElementType('float6e2m3', 27, 6, Uint8Array),
+  new ElementType('float6e3m2', 28, 6, Uint8Array),
 ];
 
 const byName = new Map(table.map((type) => [type.name, type]));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/minifloat.h"
+#include "base/packed.h"
 
 enum { CHUNK = 128 };
 
@@ -84,20 +85,6 @@ float ln_f64_to_f32_odd(double value) {
     return from_bits(away ? bits + 1 : bits - 1);
 }
 
-/* Code of element i of a packed type with 4 or 2 bits. */
-static unsigned packed_get(const uint8_t *bytes, int64_t i, unsigned bits) {
-    const unsigned per_byte = 8 / bits;
-    return ((unsigned)bytes[i / per_byte] >> ((uint64_t)i % per_byte * bits)) & ((1u << bits) - 1);
-}
-
-static void packed_set(uint8_t *bytes, int64_t i, unsigned bits, unsigned code) {
-    const unsigned per_byte = 8 / bits;
-    const unsigned shift = (unsigned)((uint64_t)i % per_byte * bits);
-    const unsigned mask = ((1u << bits) - 1) << shift;
-    uint8_t *const byte = &bytes[i / per_byte];
-    *byte = (uint8_t)((*byte & ~mask) | ((code << shift) & mask));
-}
-
 /* Elements of `dtype`, to and from its own compute class. */
 #define EACH(statement)                                                                                      \
     for (int64_t i = 0; i < n; i++) {                                                                        \
@@ -130,7 +117,9 @@ static void expand(ln_dtype dtype, const void *src, int64_t first, int64_t n, vo
     case LN_FLOAT8E8M0:
         EACH(f32[i] = ln_minifloat_decode(dtype, ((const uint8_t *)from)[i]));
     case LN_FLOAT4E2M1:
-        EACH(f32[i] = ln_minifloat_decode(dtype, packed_get(from, first + i, bits)));
+    case LN_FLOAT6E2M3:
+    case LN_FLOAT6E3M2:
+        EACH(f32[i] = ln_minifloat_decode(dtype, ln_packed_get(from, first + i, bits)));
     case LN_UINT8:
     case LN_BOOL:
         EACH(i32[i] = ((const uint8_t *)from)[i]);
@@ -144,11 +133,11 @@ static void expand(ln_dtype dtype, const void *src, int64_t first, int64_t n, vo
         EACH(i64[i] = ((const uint32_t *)from)[i]);
     case LN_UINT4:
     case LN_UINT2:
-        EACH(i32[i] = (int32_t)packed_get(from, first + i, bits));
+        EACH(i32[i] = (int32_t)ln_packed_get(from, first + i, bits));
     case LN_INT4:
     case LN_INT2: {
         const int32_t sign = 1 << (bits - 1);
-        EACH(i32[i] = ((int32_t)packed_get(from, first + i, bits) ^ sign) - sign);
+        EACH(i32[i] = ((int32_t)ln_packed_get(from, first + i, bits) ^ sign) - sign);
     }
     default:
         break;
@@ -181,7 +170,9 @@ static void narrow(ln_dtype dtype, void *dst, int64_t first, int64_t n, const vo
     case LN_FLOAT8E8M0:
         EACH(((uint8_t *)to)[i] = (uint8_t)ln_minifloat_encode(dtype, f32[i], saturate, round));
     case LN_FLOAT4E2M1:
-        EACH(packed_set(to, first + i, bits, ln_minifloat_encode(dtype, f32[i], saturate, round)));
+    case LN_FLOAT6E2M3:
+    case LN_FLOAT6E3M2:
+        EACH(ln_packed_set(to, first + i, bits, ln_minifloat_encode(dtype, f32[i], saturate, round)));
     case LN_BOOL:
         EACH(((uint8_t *)to)[i] = i32[i] != 0);
     case LN_UINT8:
@@ -196,7 +187,7 @@ static void narrow(ln_dtype dtype, void *dst, int64_t first, int64_t n, const vo
     case LN_INT4:
     case LN_UINT2:
     case LN_INT2:
-        EACH(packed_set(to, first + i, bits, (unsigned)i32[i]));
+        EACH(ln_packed_set(to, first + i, bits, (unsigned)i32[i]));
     default:
         break;
     }

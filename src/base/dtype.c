@@ -40,6 +40,8 @@ static const dtype_row dtype_rows[LN_DTYPE_COUNT] = {
     [LN_FLOAT8E8M0] = {"float8e8m0", 8, LN_COMPUTE_F32, true, false, false},
     [LN_UINT2] = {"uint2", 2, LN_COMPUTE_I32, false, true, false},
     [LN_INT2] = {"int2", 2, LN_COMPUTE_I32, false, true, true},
+    [LN_FLOAT6E2M3] = {"float6e2m3", 6, LN_COMPUTE_F32, true, false, true},
+    [LN_FLOAT6E3M2] = {"float6e3m2", 6, LN_COMPUTE_F32, true, false, true},
 };
 
 static const dtype_row *row_of(ln_dtype dtype) {

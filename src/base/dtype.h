@@ -1,7 +1,8 @@
 /* Element types. The numbers are those of TensorProto.DataType in the ONNX standard.
  *
  * Every type has a row in one table: its name as JavaScript sees it, its width in bits and the compute class
- * that arithmetic on it uses. Types of less than a byte are packed, low part first.
+ * that arithmetic on it uses. Types of less than a byte are packed, low part first; elements of 6 bits cross bytes, four in
+ * three of them.
  */
 #ifndef LN_BASE_DTYPE_H
 #define LN_BASE_DTYPE_H
@@ -38,14 +39,16 @@ typedef enum ln_dtype {
     LN_FLOAT8E8M0 = 24,
     LN_UINT2 = 25,
     LN_INT2 = 26,
-    LN_DTYPE_COUNT = 27
+    LN_FLOAT6E2M3 = 27,
+    LN_FLOAT6E3M2 = 28,
+    LN_DTYPE_COUNT = 29
 } ln_dtype;
 
 /* The type that arithmetic on an element type is done in. Halves and smaller floats are stored as they are
  * and computed in float32; integers of up to 32 bits in int32, except uint32, which takes int64. */
 typedef enum ln_compute {
     LN_COMPUTE_NONE,    /* string, undefined */
-    LN_COMPUTE_F32,     /* float32, float16, bfloat16, all float8 and float4 forms */
+    LN_COMPUTE_F32,     /* float32, float16, bfloat16, all float8, float6 and float4 forms */
     LN_COMPUTE_F64,     /* double */
     LN_COMPUTE_I32,     /* int32, and int16, uint16, int8, uint8, bool, 4- and 2-bit integers */
     LN_COMPUTE_I64,     /* int64, uint32 */

@@ -1,7 +1,7 @@
 /* Floats of 8 bits and less. Their formats differ in a handful of numbers, kept in a table, so one decoder
  * and one encoder serve all of them; float8e8m0, a bare exponent, is apart. Source: the standard's pages on
- * float8 and float4, and its test cases where they disagree (the FNUZ forms saturate infinity to the
- * largest number).
+ * float8, float6 and float4, and its test cases where they disagree (the FNUZ forms saturate infinity to
+ * the largest number). Formats without a NaN give it the code of negative zero.
  */
 #include "base/minifloat.h"
 
@@ -24,6 +24,8 @@ static const format_row formats[] = {
     [LN_FLOAT8E5M2 - LN_FLOAT8E4M3FN] = {2, 15, 0x80, 0x7b, 0x7c, 0x7e, 0x7c, false},
     [LN_FLOAT8E5M2FNUZ - LN_FLOAT8E4M3FN] = {2, 16, 0x80, 0x7f, 0x80, 0x80, 0, true},
     [LN_FLOAT4E2M1 - LN_FLOAT8E4M3FN] = {1, 1, 0x08, 0x07, 0x07, 0x08, 0, false},
+    [LN_FLOAT6E2M3 - LN_FLOAT8E4M3FN] = {3, 1, 0x20, 0x1f, 0x1f, 0x20, 0, false},
+    [LN_FLOAT6E3M2 - LN_FLOAT8E4M3FN] = {2, 3, 0x20, 0x1f, 0x1f, 0x20, 0, false},
 };
 
 static const format_row *format_of(ln_dtype dtype) {
@@ -85,7 +87,7 @@ unsigned ln_minifloat_encode(ln_dtype dtype, float value, bool saturate, ln_roun
     const format_row *const format = format_of(dtype);
     const unsigned sign = bits >> 31 != 0 ? format->sign : 0;
     if (magnitude > 0x7f800000) {
-        return format->nan | (format->one_zero || dtype == LN_FLOAT4E2M1 ? 0 : sign);
+        return format->nan | (format->one_zero || format->nan == format->sign ? 0 : sign);
     }
     /* Exponent field of the result; at 1 and below the numbers are subnormal and keep fewer bits. */
     const int field = (int)(magnitude >> 23) - 127 + format->bias;

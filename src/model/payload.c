@@ -26,6 +26,9 @@ typedef struct payload_row {
     (LN_BIT(LN_FLOAT) | LN_BIT(LN_INT64) | LN_BIT(LN_DOUBLE) | LN_BIT(LN_UINT32) | LN_BIT(LN_UINT64) |       \
      LN_BIT(LN_COMPLEX64) | LN_BIT(LN_COMPLEX128))
 
+/* Types of less than a byte that int32_data stores one in a number; those of 4 and 2 bits are packed there as well. */
+#define FLOAT6 (LN_BIT(LN_FLOAT6E2M3) | LN_BIT(LN_FLOAT6E3M2))
+
 static const payload_row payload_rows[] = {
     {4, WIRE_FIXED32, 4, LN_BIT(LN_FLOAT) | LN_BIT(LN_COMPLEX64)},
     {5, WIRE_VARINT, 4, ALL_BUT_STRING & ~WIDE_TYPES},
@@ -233,6 +236,24 @@ static void narrow(ln_payload *payload, size_t width) {
     payload->width = width;
 }
 
+/* Packs elements that came one a byte, front to back; the last byte is filled with zeros. */
+static void pack(ln_payload *payload, unsigned bits) {
+    uint8_t *const bytes = (uint8_t *)payload->data;
+    size_t stored = 0;
+    unsigned word = 0;
+    unsigned held = 0;
+    for (size_t i = 0; i < payload->length; i++) {
+        word |= (bytes[i] & ((1u << bits) - 1)) << held;
+        for (held += bits; held >= 8; held -= 8, word >>= 8) {
+            bytes[stored++] = (uint8_t)word;
+        }
+    }
+    if (held > 0) {
+        bytes[stored++] = (uint8_t)word;
+    }
+    payload->length = stored;
+}
+
 ln_status ln_payload_close(ln_reader *reader, ln_read_tensor *tensor) {
     ln_payload *const payload = &reader->payload;
     const int32_t type = tensor->proto.data_type;
@@ -249,6 +270,9 @@ ln_status ln_payload_close(ln_reader *reader, ln_read_tensor *tensor) {
         }
         if (row->wire == WIRE_VARINT) {
             narrow(payload, width);
+            if (LN_BIT(type) & FLOAT6) {
+                pack(payload, ln_dtype_bits((ln_dtype)type));
+            }
         }
     }
     tensor->present = true;

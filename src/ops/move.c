@@ -5,6 +5,8 @@
  */
 #include "ops/move.h"
 
+#include "base/packed.h"
+
 size_t ln_width(ln_dtype dtype) {
     const unsigned bits = ln_dtype_bits(dtype);
     return bits < 8 ? 1 : bits / 8;
@@ -315,20 +317,15 @@ bool ln_is_packed(ln_dtype dtype) {
 
 void ln_unpack(ln_dtype dtype, const void *src, int64_t first, int64_t n, uint8_t *dst) {
     const unsigned bits = ln_dtype_bits(dtype);
-    const unsigned mask = (1u << bits) - 1;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = (first + i) * (int64_t)bits;
-        dst[i] = (uint8_t)(((const uint8_t *)src)[at / 8] >> (at % 8) & mask);
+        dst[i] = (uint8_t)ln_packed_get(src, first + i, bits);
     }
 }
 
 void ln_repack(ln_dtype dtype, void *dst, int64_t first, int64_t n, const uint8_t *src) {
     const unsigned bits = ln_dtype_bits(dtype);
-    const unsigned mask = (1u << bits) - 1;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = (first + i) * (int64_t)bits;
-        uint8_t *byte = (uint8_t *)dst + at / 8;
-        *byte = (uint8_t)((*byte & ~(mask << (at % 8))) | (src[i] & mask) << (at % 8));
+        ln_packed_set(dst, first + i, bits, src[i]);
     }
 }
 

@@ -93,7 +93,8 @@ typedef struct ln_op_family {
 #define LN_T_ALL_IR11  (LN_T_ALL_IR10 | LN_BIT(LN_FLOAT4E2M1))
 #define LN_T_ALL_IR12  (LN_T_ALL_IR11 | LN_BIT(LN_FLOAT8E8M0))
 #define LN_T_ALL_IR13  (LN_T_ALL_IR12 | LN_BIT(LN_UINT2) | LN_BIT(LN_INT2))
-#define LN_T_ANY       LN_T_ALL_IR13
+#define LN_T_FLOAT6    (LN_BIT(LN_FLOAT6E2M3) | LN_BIT(LN_FLOAT6E3M2)) /* IR 14 */
+#define LN_T_ANY       (LN_T_ALL_IR13 | LN_T_FLOAT6)
 
 /* ---- Build: attributes to params ------------------------------------------------------------------- */
 

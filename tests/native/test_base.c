@@ -262,6 +262,15 @@ static void test_small_floats(void) {
     ln_store_f32(LN_FLOAT4E2M1, packed, 0, 8, four_bits);
     CHECK(memcmp(packed, "\x01\xe2\x7f\x78", 4) == 0, "%x %x %x %x", packed[0], packed[1], packed[2],
           packed[3]);
+    const float six_bits[5] = {0.5f, 1, -1.5f, 100, 2};
+    memset(packed, 0, sizeof packed);
+    ln_store_f32(LN_FLOAT6E2M3, packed, 0, 5, six_bits);
+    CHECK(memcmp(packed, "\x04\xc2\x7e\x10", 4) == 0, "%x %x %x %x", packed[0], packed[1], packed[2],
+          packed[3]);
+    float back[5];
+    ln_load_f32(LN_FLOAT6E2M3, packed, 1, 4, back);
+    CHECK(back[0] == 1 && back[1] == -1.5f && back[2] == 7.5f && back[3] == 2, "float6 back: %g %g %g %g",
+          (double)back[0], (double)back[1], (double)back[2], (double)back[3]);
 }
 
 static void test_integers(void) {

@@ -20,13 +20,15 @@ const TABLES = {
   float8e5m2: smallFloats(5, 2, 15, (bits) => ((bits & 0x7c) === 0x7c ? (bits & 3 ? NaN : bits >> 7 ? -Infinity : Infinity) : undefined)),
   float8e5m2fnuz: smallFloats(5, 2, 16, (bits) => (bits === 0x80 ? NaN : undefined)),
   float4e2m1: smallFloats(2, 1, 1, () => undefined),
+  float6e2m3: smallFloats(2, 3, 1, () => undefined),
+  float6e3m2: smallFloats(3, 2, 3, () => undefined),
   float8e8m0: Float64Array.from({ length: 256 }, (_, bits) => (bits === 255 ? NaN : 2 ** (bits - 127))),
   uint4: Float64Array.from({ length: 16 }, (_, bits) => bits),
   int4: Float64Array.from({ length: 16 }, (_, bits) => (bits << 28) >> 28),
   uint2: Float64Array.from({ length: 4 }, (_, bits) => bits),
   int2: Float64Array.from({ length: 4 }, (_, bits) => (bits << 30) >> 30),
 };
-const PACKED_BITS = { uint4: 4, int4: 4, float4e2m1: 4, uint2: 2, int2: 2 };
+const PACKED_BITS = { uint4: 4, int4: 4, float4e2m1: 4, float6e2m3: 6, float6e3m2: 6, uint2: 2, int2: 2 };
 
 /** The elements as an array of numbers, or of BigInt for 64-bit integers, or of strings. */
 export function numbersOf({ type, data, size }) {
@@ -39,8 +41,11 @@ export function numbersOf({ type, data, size }) {
   const packed = PACKED_BITS[type];
   const raw = type === 'float16' ? new Uint16Array(data.buffer, data.byteOffset, data.length) : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   if (!packed) return Float64Array.from(raw, (bits) => table[bits]);
-  const perByte = 8 / packed;
-  return Float64Array.from({ length: size }, (_, i) => table[(raw[Math.floor(i / perByte)] >> ((i % perByte) * packed)) & ((1 << packed) - 1)]);
+  return Float64Array.from({ length: size }, (_, i) => {
+    const at = i * packed;
+    const word = raw[at >> 3] | (raw[(at >> 3) + 1] << 8);
+    return table[(word >> (at & 7)) & ((1 << packed) - 1)];
+  });
 }
 
 /** The float16 bits of a number, rounded to nearest even. */

@@ -8,12 +8,12 @@ import { fields, int64, Message, string, varints } from './wire.mjs';
 export const TYPES = [
   undefined, 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16', 'float64', 'uint32', 'uint64',
   'complex64', 'complex128', 'bfloat16', 'float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz', 'uint4', 'int4', 'float4e2m1',
-  'float8e8m0', 'uint2', 'int2',
+  'float8e8m0', 'uint2', 'int2', 'float6e2m3', 'float6e3m2',
 ];
 export const BITS = {
   float32: 32, uint8: 8, int8: 8, uint16: 16, int16: 16, int32: 32, int64: 64, bool: 8, float16: 16, float64: 64, uint32: 32, uint64: 64,
   complex64: 64, complex128: 128, bfloat16: 16, float8e4m3fn: 8, float8e4m3fnuz: 8, float8e5m2: 8, float8e5m2fnuz: 8, uint4: 4, int4: 4,
-  float4e2m1: 4, float8e8m0: 8, uint2: 2, int2: 2,
+  float4e2m1: 4, float8e8m0: 8, uint2: 2, int2: 2, float6e2m3: 6, float6e3m2: 6,
 };
 const ARRAYS = {
   float32: Float32Array, int8: Int8Array, uint16: Uint16Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,

@@ -2,7 +2,7 @@
 
 import ml_dtypes
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 21
 BFLOAT16 = ml_dtypes.bfloat16
@@ -301,4 +301,47 @@ def halves(suite):
     suite.case("double_conv", "Conv", [suite.floats(1, 2, 5, dtype=np.float64), suite.floats(3, 2, 3, dtype=np.float64)], opset=11)
 
 
-GROUPS = [integer_arithmetic, casts, text_casts, special_values, halves]
+def six_bits(suite):
+    """float6, new in operator set 28: casts, quantisation, and constants in either field."""
+    values = np.array([0, -0.0, 0.06, 0.0625, 0.1, -0.19, 1, 1.05, -1.5, 3.3, 5.5, -7.4, 8, 27, 30, -1000, np.inf, -np.inf, np.nan], np.float32)
+    for dtype, number in ((ml_dtypes.float6_e2m3fn, TensorProto.FLOAT6E2M3), (ml_dtypes.float6_e3m2fn, TensorProto.FLOAT6E3M2)):
+        name = TensorProto.DataType.Name(number).lower()
+        for origin in (np.float32, np.float16, np.float64, BFLOAT16):
+            suite.case(
+                f"cast_{_name(origin)}_to_{name}",
+                "Cast",
+                [values.astype(origin)],
+                {"to": number},
+                opset=28,
+                expected=lambda x, d=dtype: x.astype(np.float32).astype(d),
+            )
+        whole = suite.integers(-9, 9, 3, 5, dtype=np.int32)
+        suite.case(f"cast_int32_to_{name}", "Cast", [whole], {"to": number}, opset=28, expected=lambda x, d=dtype: x.astype(np.float32).astype(d))
+        every = np.arange(64, dtype=np.uint8).view(dtype)
+        for to, wide in ((TensorProto.FLOAT, np.float32), (TensorProto.FLOAT16, np.float16), (TensorProto.INT8, np.int8)):
+            suite.case(
+                f"cast_{name}_to_{np.dtype(wide).name}", "Cast", [every], {"to": to}, opset=28, expected=lambda x, w=wide: x.astype(np.float32).astype(w)
+            )
+        codes, scale = suite.integers(0, 64, 3, 5, dtype=np.uint8).view(dtype), suite.uniform(0.1, 2, 5)
+        suite.case(f"dequantizelinear_{name}", "DequantizeLinear", [codes, scale], opset=28, expected=lambda x, s: x.astype(np.float32) * s)
+        suite.case(
+            f"quantizelinear_{name}",
+            "QuantizeLinear",
+            [suite.floats(3, 5), scale],
+            {"output_dtype": number},
+            opset=28,
+            expected=lambda x, s, d=dtype: (x / s).astype(d),
+        )
+        stored = every[:7]
+        raw = numpy_helper.from_array(stored, "raw")
+        typed = helper.make_tensor("typed", number, [7], stored.view(np.uint8).tolist(), raw=False)
+        typed.ClearField("int32_data")
+        typed.int32_data.extend(stored.view(np.uint8).tolist())
+        nodes = [helper.make_node("Cast", ["raw"], ["a"], to=1), helper.make_node("Cast", ["typed"], ["b"], to=1)]
+        outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [7]) for n in "ab"]
+        graph = helper.make_graph(nodes, name, [], outputs, [raw, typed])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)], ir_version=14, producer_name="linnet cases")
+        suite.add(f"constants_{name}", model, [], expected=[stored.astype(np.float32)] * 2)
+
+
+GROUPS = [integer_arithmetic, casts, text_casts, special_values, halves, six_bits]
