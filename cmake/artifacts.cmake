@@ -10,6 +10,9 @@ set(LN_INITIAL_BYTES 2097152)
 set(LN_WASM_FLAGS -O3 -msimd128 -mnontrapping-fptoint -mbulk-memory -msign-ext -fno-exceptions)
 
 ln_objects(ln_core SOURCES ${LN_CORE_SOURCES} "${CMAKE_CURRENT_SOURCE_DIR}/web/wasm_env.c" FLAGS ${LN_WASM_FLAGS} -matomics)
+# What runs once a load counts by its size.
+file(GLOB LN_LOAD_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/compile/*.c")
+set_source_files_properties(${LN_LOAD_SOURCES} PROPERTIES COMPILE_OPTIONS -Os)
 ln_objects(ln_proto FOREIGN SOURCES ${LN_PROTO_SOURCES} FLAGS ${LN_WASM_FLAGS} -Os -matomics)
 ln_objects(ln_kernels_simd SOURCES ${LN_SIMD_SOURCES} FLAGS ${LN_WASM_FLAGS} -matomics)
 ln_objects(ln_kernels_relaxed SOURCES ${LN_SIMD_SOURCES} FLAGS ${LN_WASM_FLAGS} -matomics -mrelaxed-simd)

@@ -113,6 +113,11 @@ static ln_status infer_node_types(ln_model *model, ln_node *node, ln_typed *type
         ln_error_locate(model->context, node->name, node->op_type, node->opset);
         return status;
     }
+    /* What passes on anything passes on a tensor as one. */
+    if ((node->row->flags & LN_OP_ALIAS) && outputs[0].kind == LN_KIND_NONE &&
+        types[0].kind == LN_KIND_TENSOR) {
+        outputs[0] = types[0];
+    }
     for (int32_t i = 0; i < node->n_outputs && certain; ++i) {
         if (node->outputs[i] && outputs[i].kind == LN_KIND_TENSOR && outputs[i].dtype != LN_UNDEFINED) {
             ln_type *type = &ln_info(model, node->outputs[i])->type;

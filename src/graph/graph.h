@@ -29,6 +29,12 @@ struct ln_type {
     const ln_type *element;  /* of a sequence or optional; value type of a map */
 };
 
+/* Sizes of a shape, or elements of a small integer tensor, as far as they are known before a run (compile/shapes.h). */
+typedef struct ln_sizes {
+    int32_t count;
+    int64_t sizes[];
+} ln_sizes;
+
 /* Where one value of the model comes from and what is known about it. */
 typedef struct ln_value_info {
     const char *name;
@@ -38,6 +44,8 @@ typedef struct ln_value_info {
     ln_value *constant; /* the value when it is known at load, else NULL */
     ln_value *fallback; /* of a graph input that a feed may leave out: its initializer (IR 4 and newer) */
     const char *doc_string;
+    const ln_sizes *shape;    /* found while compiling, NULL when not even the rank is known */
+    const ln_sizes *elements; /* of a small integer tensor; NULL when they are not known */
     int32_t uses;        /* node inputs and graph outputs that read it, in all graphs */
     bool constant_block; /* constant->data is an ln_alloc block of its own that may be freed once packed */
     bool is_graph_input;
@@ -168,6 +176,7 @@ typedef struct ln_model {
     int32_t values_capacity;
     ln_repacking *repackings; /* newest first */
     size_t repacking_room;    /* bytes that further ones may take; 0 until a session allows some */
+    int64_t n_symbols; /* sizes that shape inference has named */
 } ln_model;
 
 ln_model *ln_model_new(ln_context *context);
