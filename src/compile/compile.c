@@ -1,13 +1,20 @@
 /* The order of the phases, and the table of rewrites. */
 #include "compile/compile.h"
+#include "compile/shapes.h"
 
 #include <string.h>
 
 /* Rewrites in the order they run. The list is walked until nothing fires, at most a few times. */
 static const ln_rewrite rewrites[] = {
-    {"drop-identities", 1, ln_rewrite_drop_identities}, {"fold-constants", 1, ln_rewrite_fold_constants},
-    {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm}, {"fuse-bias", 2, ln_rewrite_fuse_bias},
-    {"fuse-activation", 2, ln_rewrite_fuse_activation}, {"drop-dead", 1, ln_rewrite_drop_dead},
+    {"drop-identities", 1, ln_rewrite_drop_identities},
+    {"fold-constants", 1, ln_rewrite_fold_constants},
+    {"find-activations", 2, ln_rewrite_find_activations},
+    {"fuse-layer-norm", 2, ln_rewrite_fuse_layer_norm},
+    {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},
+    {"fuse-bias", 2, ln_rewrite_fuse_bias},
+    {"fuse-skip-norm", 2, ln_rewrite_fuse_skip_norm},
+    {"fuse-activation", 2, ln_rewrite_fuse_activation},
+    {"drop-dead", 1, ln_rewrite_drop_dead},
 };
 enum { REWRITES = sizeof rewrites / sizeof rewrites[0], ROUNDS = 3 };
 
@@ -66,6 +73,9 @@ static ln_status rewrite_all(ln_program *program, int level) {
     int fired = 1;
     for (int round = 0; round < ROUNDS && fired; ++round) {
         fired = 0;
+        if (level > 1) {
+            LN_TRY(ln_infer_shapes(program->model));
+        }
         for (int i = 0; i < REWRITES; ++i) {
             if (rewrites[i].level > level) {
                 continue;

@@ -22,6 +22,9 @@ static const mapping mappings[] = {
     {"Elu", LN_UNARY_ELU, "alpha", NULL, 1.0F, 0},
     {"Softplus", LN_UNARY_SOFTPLUS, NULL, NULL, 0, 0},
     {"Mish", LN_UNARY_MISH, NULL, NULL, 0, 0},
+    {"Swish", LN_UNARY_GELU_QUICK, "alpha", NULL, 1.0F, 0},
+    {"QuickGelu", LN_UNARY_GELU_QUICK, "alpha", NULL, 1.702F, 0},
+    {"Gelu", LN_UNARY_GELU, NULL, NULL, 0, 0},
 };
 
 static const mapping *find(const char *name) {
@@ -76,7 +79,7 @@ static bool clip_bound(const ln_node *node, int index, const char *name, float o
 }
 
 bool ln_activation_of(const ln_node *node, ln_activation_f32 *activation) {
-    if (node->domain[0] != 0) {
+    if (node->domain[0] != 0 && strcmp(node->op_type, "QuickGelu") != 0) {
         return false;
     }
     if (strcmp(node->op_type, "Clip") == 0) {
@@ -94,5 +97,9 @@ bool ln_activation_of(const ln_node *node, ln_activation_f32 *activation) {
     }
     *activation = (ln_activation_f32){true, row->kind, attribute_or(node, row->alpha_name, row->alpha),
                                       attribute_or(node, row->beta_name, row->beta)};
+    const ln_attribute *form = row->kind == LN_UNARY_GELU ? ln_node_attribute(node, "approximate") : NULL;
+    if (form && form->as.strings[0].length == strlen("tanh")) { /* "none" is as long: its first letter tells */
+        activation->kind = form->as.strings[0].data[0] == 't' ? LN_UNARY_GELU_TANH : LN_UNARY_GELU;
+    }
     return true;
 }

@@ -1,0 +1,145 @@
+// Rewrites: each fires where it is right, not where it is not, and never changes what a model computes.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Tensor } from 'linnet';
+import { expressionModel, filled } from '../support/expression.mjs';
+import { create } from '../support/models.mjs';
+import { numbersOf } from '../support/numbers.mjs';
+
+/** Runs a model as written and optimised, compares the outputs, and answers what the rewrites left. */
+async function compare(text, { feeds, tolerance = 2e-6, ...graph }) {
+  const model = expressionModel(text, graph);
+  const results = [];
+  let inspected;
+  for (const optimize of [0, 2]) {
+    const session = await create(model, { optimize });
+    results.push(await session.run(feeds));
+    inspected = await session.inspect();
+    await session.release();
+  }
+  const [plain, optimised] = results;
+  for (const name of Object.keys(plain)) {
+    assert.deepEqual(optimised[name].dims, plain[name].dims, name);
+    const expected = numbersOf(plain[name]);
+    numbersOf(optimised[name]).forEach((value, i) => {
+      const bound = tolerance * Math.max(1, Math.abs(Number(expected[i])));
+      assert.ok(Object.is(value, expected[i]) || Math.abs(Number(value) - Number(expected[i])) <= bound, `${name}[${i}] is ${value}, unoptimised ${expected[i]}`);
+    });
+  }
+  const operators = Object.fromEntries(inspected.operators.map((each) => [each.op ?? each.name, each.count]));
+  const fired = Object.fromEntries(inspected.rewrites.map((each) => [each.name, each.fired]));
+  return { operators, fired };
+}
+
+const tensor = (dims, seed = 3, scale = 3) => new Tensor('float32', filled(dims, seed).map((each) => each * scale), dims);
+const vector = { inputs: { x: ['n'] }, outputs: { y: ['n'] }, feeds: { x: tensor([37], 5, 6) } };
+
+describe('find-activations', () => {
+  const cube = 'Mul(0.044715, Mul(Mul(x, x), x))';
+  const forms = {
+    Gelu: [
+      'Mul(Mul(x, Add(Erf(Div(x, 1.4142135)), 1)), 0.5)',
+      'Mul(Mul(x, 0.5), Add(1, Erf(Mul(x, 0.70710678))))',
+      'Mul(x, Mul(0.5, Add(Erf(Div(x, 1.4142135)), 1)))',
+      'Div(Mul(Add(1, Erf(Div(x, 1.4142135))), x), 2)',
+      'Mul(x, Add(0.5, Mul(Erf(Div(x, 1.4142135)), 0.5)))',
+      `Mul(Mul(x, 0.5), Add(1, Tanh(Mul(0.7978845608, Add(x, ${cube})))))`,
+      'Mul(0.5, Mul(x, Add(Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), 0.7978845608)), 1)))',
+      'Mul(x, Mul(0.5, Add(1, Tanh(Mul(0.79788458, Add(x, Mul(x, Mul(x, Mul(0.044715, x)))))))))',
+      'Mul(Mul(0.5, x), Add(1, Tanh(Mul(Mul(x, 0.79788458), Add(1, Mul(Mul(x, 0.044715), x))))))',
+    ],
+    Swish: ['Mul(x, Sigmoid(x))', 'Mul(Sigmoid(x), x)'],
+    QuickGelu: ['Mul(x, Sigmoid(Mul(x, 1.702)))', 'Mul(Sigmoid(Mul(1.702, x)), x)'],
+    HardSwish: [
+      'Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)', 'Mul(x, Div(Clip(Add(x, 3), 0, 6), 6))', 'Mul(Mul(Clip(Add(3, x), 0, 6), 0.16666667), x)',
+      'Mul(x, HardSigmoid<alpha=0.16666667, beta=0.5>(x))',
+    ],
+    HardSigmoid: ['Div(Clip(Add(x, 3), 0, 6), 6)'],
+    Mish: ['Mul(x, Tanh(Softplus(x)))', 'Mul(Tanh(Log(Add(Exp(x), 1))), x)'],
+  };
+  for (const [op, texts] of Object.entries(forms)) {
+    for (const text of texts) {
+      test(`${op}: ${text}`, async () => {
+        const { operators, fired } = await compare(`y = ${text}`, { ...vector, opset: 17 });
+        assert.deepEqual(operators, { [op]: 1 });
+        assert.ok(fired['find-activations'] >= 1);
+      });
+    }
+  }
+
+  const others = {
+    'another factor': 'y = Mul(Mul(x, Add(Erf(Div(x, 1.5)), 1)), 0.5)',
+    'another value': 'y = Mul(Mul(x, Add(Erf(Div(Neg(x), 1.4142135)), 1)), 0.5)',
+    'another slope': 'y = Mul(x, HardSigmoid<alpha=0.2, beta=0.5>(x))',
+    'other bounds': 'y = Div(Mul(x, Clip(Add(x, 3), 0, 5)), 6)',
+  };
+  for (const [why, text] of Object.entries(others)) {
+    test(`not with ${why}`, async () => assert.equal((await compare(text, vector)).fired['find-activations'], 0));
+  }
+  test('not when somebody reads what is inside', async () => {
+    const { fired } = await compare('s = Sigmoid(x)\ny = Mul(x, s)\nz = Neg(s)', { ...vector, outputs: { y: ['n'], z: ['n'] } });
+    assert.equal(fired['find-activations'], 0);
+  });
+  test('not when a constant raises the rank', async () => {
+    const constants = { half: { type: 'float32', dims: [1, 1], data: Float32Array.of(0.5) } };
+    const text = 'y = Mul(Mul(x, Add(Erf(Div(x, 1.4142135)), 1)), half)';
+    assert.equal((await compare(text, { ...vector, constants, outputs: { y: [1, 'n'] } })).fired['find-activations'], 0);
+  });
+
+  for (const text of ['Mul(h, Sigmoid(h))', 'Mul(Mul(h, Add(Erf(Div(h, 1.4142135)), 1)), 0.5)', 'Mul(h, Sigmoid(Mul(h, 1.702)))']) {
+    test(`into the product before: ${text}`, async () => {
+      const graph = { inputs: { x: ['n', 5] }, outputs: { y: ['n', 9] }, constants: { w: [5, 9], b: [9] }, feeds: { x: tensor([7, 5]) } };
+      const { operators } = await compare(`h = Add(MatMul(x, w), b)\ny = ${text}`, graph);
+      assert.deepEqual(operators, { MatMulBias: 1 });
+    });
+  }
+});
+
+const rows = { inputs: { x: ['n', 'm', 24] }, outputs: { y: ['n', 'm', 24] }, constants: { g: [24], b: [24] }, feeds: { x: tensor([2, 3, 24]) } };
+
+describe('fuse-layer-norm', () => {
+  const mean = (value) => `ReduceMean<axes=[-1]>(${value})`;
+  const layer = (squared) => `m = ${mean('x')}\nd = Sub(x, m)\nv = ${mean(squared)}\n`;
+  const forms = {
+    power: [`${layer('Pow(d, 2)')}y = Add(Mul(Div(d, Sqrt(Add(v, 0.00001))), g), b)`, 'LayerNormalization'],
+    product: [`${layer('Mul(d, d)')}y = Add(b, Mul(g, Mul(d, Reciprocal(Sqrt(Add(v, 0.00001))))))`, 'LayerNormalization'],
+    'no bias': [`${layer('Mul(d, d)')}y = Mul(g, Div(d, Sqrt(Add(v, 0.00001))))`, 'LayerNormalization'],
+    'scale first': [`${layer('Mul(d, d)')}s = Mul(Reciprocal(Sqrt(Add(v, 0.00001))), g)\ny = Add(Mul(x, s), Sub(b, Mul(m, s)))`, 'LayerNormalization'],
+    'root mean square': [`y = Mul(g, Mul(x, Reciprocal(Sqrt(Add(${mean('Pow(x, 2)')}, 0.000001)))))`, 'SimplifiedLayerNormalization'],
+    'root mean square, quotient': [`y = Mul(Div(x, Sqrt(Add(${mean('Mul(x, x)')}, 0.000001))), g)`, 'SimplifiedLayerNormalization'],
+  };
+  for (const [name, [text, op]] of Object.entries(forms)) {
+    test(name, async () => assert.deepEqual((await compare(text, rows)).operators, { [op]: 1 }));
+  }
+  const text = forms.power[0];
+  test('with the axis counted from the front', async () => {
+    assert.deepEqual((await compare(text.replaceAll('[-1]', '[2]'), rows)).operators, { LayerNormalization: 1 });
+  });
+  test('not over another axis', async () => {
+    const graph = { ...rows, inputs: { x: [24, 3, 24] }, outputs: { y: [24, 3, 24] }, feeds: { x: tensor([24, 3, 24]) } };
+    assert.equal((await compare(text.replaceAll('[-1]', '[0]'), graph)).fired['fuse-layer-norm'], 0);
+  });
+  test('not when the scale is wider than the rows may be', async () => {
+    const graph = { ...rows, inputs: { x: ['n', 'm', 'k'] }, outputs: { y: ['n', 'm', 24] }, feeds: { x: tensor([2, 3, 1]) } };
+    assert.equal((await compare(text, graph)).fired['fuse-layer-norm'], 0);
+  });
+});
+
+describe('fuse-skip-norm', () => {
+  const two = { ...rows, inputs: { x: ['n', 'm', 24] } };
+  test('takes in a residual sum', async () => {
+    const { operators } = await compare('h = Relu(x)\ny = LayerNormalization(Add(h, x), g, b)', two);
+    assert.deepEqual(operators, { Relu: 1, SkipLayerNormalization: 1 });
+  });
+  test('and gives it to others', async () => {
+    const outputs = { y: ['n', 'm', 24], z: ['n', 'm', 24] };
+    const { operators } = await compare('h = Relu(x)\ns = Add(h, x)\ny = LayerNormalization(s, g, b)\nz = Neg(s)', { ...two, outputs });
+    assert.deepEqual(operators, { Relu: 1, SkipLayerNormalization: 1, Neg: 1 });
+  });
+  test('not when a summand repeats', async () => {
+    const inputs = { x: ['n', 'm', 24], z: ['k', 24] };
+    const feeds = { x: tensor([2, 3, 24]), z: tensor([1, 24], 4) };
+    assert.equal((await compare('y = LayerNormalization(Add(x, z), g, b)', { ...two, inputs, feeds })).fired['fuse-skip-norm'], 0);
+  });
+});
