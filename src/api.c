@@ -45,6 +45,7 @@ ln_session *ln_session_new(ln_pool *pool) {
     }
     ln_context_init(&session->context);
     ln_arena_init(&session->texts, &session->context, LN_MEMORY_WORKSPACE);
+    ln_arena_init(&session->planning, &session->context, LN_MEMORY_PLAN);
     ln_text_init(&session->text, &session->context);
     session->pool = pool;
     session->options.level = 2;
@@ -73,6 +74,7 @@ void ln_session_free(ln_session *session) {
         ln_free(context, blocks[i]);
     }
     ln_arena_free(&session->texts);
+    ln_arena_free(&session->planning);
     ln_text_free(&session->text);
     if (session->reader) {
         ln_reader_free(session->reader);

@@ -32,6 +32,14 @@ void ln_arena_free(ln_arena *arena) {
     arena->next_bytes = FIRST_CHUNK_BYTES;
 }
 
+size_t ln_arena_bytes(const ln_arena *arena) {
+    size_t total = 0;
+    for (const ln_arena_chunk *chunk = arena->chunks; chunk != NULL; chunk = chunk->next) {
+        total += chunk->capacity;
+    }
+    return total;
+}
+
 /* Several chunks are replaced by one of their joint size at the next allocation, so that an arena that is
  * filled and reset again and again comes to rest at one chunk. */
 void ln_arena_reset(ln_arena *arena) {
@@ -42,10 +50,7 @@ void ln_arena_reset(ln_arena *arena) {
         arena->chunks->used = 0;
         return;
     }
-    size_t total = 0;
-    for (const ln_arena_chunk *chunk = arena->chunks; chunk != NULL; chunk = chunk->next) {
-        total += chunk->capacity;
-    }
+    const size_t total = ln_arena_bytes(arena);
     ln_arena_free(arena);
     arena->next_bytes = total + CHUNK_HEADER_BYTES;
 }
@@ -79,19 +84,32 @@ static ln_arena_chunk *add_chunk(ln_arena *arena, size_t bytes) {
     return chunk;
 }
 
-void *ln_arena_alloc(ln_arena *arena, size_t bytes) {
-    const size_t padded =
-        bytes <= SIZE_MAX - BLOCK_ALIGN ? (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN : bytes;
+static size_t padded(size_t bytes) {
+    return bytes <= SIZE_MAX - BLOCK_ALIGN ? (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN : bytes;
+}
+
+void *ln_arena_reserve(ln_arena *arena, size_t bytes) {
     ln_arena_chunk *chunk = arena->chunks;
-    if (chunk == NULL || chunk->capacity - chunk->used < padded) {
-        chunk = add_chunk(arena, padded);
+    if (chunk == NULL || chunk->capacity - chunk->used < padded(bytes)) {
+        chunk = add_chunk(arena, padded(bytes));
         if (chunk == NULL) {
             return NULL;
         }
     }
-    char *const block = (char *)chunk + CHUNK_HEADER_BYTES + chunk->used;
-    chunk->used += padded;
-    memset(block, 0, bytes);
+    arena->reserved = chunk;
+    return (char *)chunk + CHUNK_HEADER_BYTES + chunk->used;
+}
+
+void ln_arena_take(ln_arena *arena, size_t bytes) {
+    arena->reserved->used += padded(bytes);
+}
+
+void *ln_arena_alloc(ln_arena *arena, size_t bytes) {
+    void *const block = ln_arena_reserve(arena, bytes);
+    if (block != NULL) {
+        ln_arena_take(arena, bytes);
+        memset(block, 0, bytes);
+    }
     return block;
 }
 

@@ -5,10 +5,13 @@
 
 #include "compile/types.h"
 
-enum { EVALUATE_SLOTS = 64 }; /* inputs or outputs whose types are checked on the stack */
+enum {
+    EVALUATE_SLOTS = 64, /* inputs or outputs whose types are checked on the stack */
+    OVERREAD_BYTES = 16  /* readable past the end of every block */
+};
 
 void ln_op_prepare(ln_op *op, ln_context *context, const ln_node *node, ln_value *const *inputs,
-                   ln_value *const *outputs) {
+                   ln_value *const *outputs, void *local) {
     memset(op, 0, sizeof *op);
     op->context = context;
     op->node = node;
@@ -20,6 +23,8 @@ void ln_op_prepare(ln_op *op, ln_context *context, const ln_node *node, ln_value
     op->n_outputs = node->n_outputs;
     op->texts = &node->graph->model->arena;
     op->wanted = -1;
+    op->local = local;
+    op->local_room = LN_LOCAL_BYTES;
 }
 
 /* Names the node in the recorded error; signals pass through. */
@@ -82,8 +87,8 @@ ln_status ln_op_run_all(ln_op *op, void *scratch, void *task_scratch) {
     return located(op, status);
 }
 
-/* Gives every inferred output memory of its own; false on overflow of the limit. */
-static ln_status make_outputs(ln_op *op, size_t most_bytes) {
+/* Gives every inferred output memory. */
+static ln_status make_outputs(ln_op *op, size_t most_bytes, ln_arena *arena) {
     if (op->node->row->flags & LN_OP_DYNAMIC) {
         return LN_OK;
     }
@@ -97,7 +102,10 @@ static ln_status make_outputs(ln_op *op, size_t most_bytes) {
     }
     for (int i = 0; i < op->n_outputs; ++i) {
         ln_value *output = op->outputs[i];
-        if (output) {
+        if (output && arena) {
+            output->data = ln_arena_alloc(arena, ln_value_bytes(output) + OVERREAD_BYTES);
+            LN_TRY(output->data ? LN_OK : LN_OUT_OF_MEMORY);
+        } else if (output) {
             const ln_value header = *output;
             LN_TRY(ln_value_make(op->context, output, header.dtype, &header.shape));
         }
@@ -106,8 +114,12 @@ static ln_status make_outputs(ln_op *op, size_t most_bytes) {
 }
 
 static ln_status run_with_scratch(ln_op *op) {
+    if (op->scratch_bytes + op->task_scratch_bytes == 0) {
+        return ln_op_run_all(op, NULL, NULL);
+    }
     const size_t aligned = (op->scratch_bytes + 63) & ~(size_t)63;
-    char *scratch = ln_alloc(op->context, aligned + op->task_scratch_bytes + 16, LN_MEMORY_SCRATCH);
+    char *scratch =
+        ln_alloc(op->context, aligned + op->task_scratch_bytes + OVERREAD_BYTES, LN_MEMORY_SCRATCH);
     if (!scratch) {
         return LN_OUT_OF_MEMORY;
     }
@@ -124,11 +136,15 @@ static ln_status copy_alias(ln_op *op) {
     return LN_OK;
 }
 
-ln_status ln_evaluate(ln_op *op, size_t most_bytes) {
-    LN_TRY(ln_op_infer(op));
-    LN_TRY(make_outputs(op, most_bytes));
+ln_status ln_evaluate_inferred(ln_op *op, size_t most_bytes, ln_arena *arena) {
+    LN_TRY(make_outputs(op, most_bytes, arena));
     if ((op->node->row->flags & LN_OP_ALIAS) && op->n_outputs == 1) {
         return copy_alias(op);
     }
     return run_with_scratch(op);
+}
+
+ln_status ln_evaluate(ln_op *op, size_t most_bytes) {
+    LN_TRY(ln_op_infer(op));
+    return ln_evaluate_inferred(op, most_bytes, NULL);
 }

@@ -57,8 +57,9 @@ static ln_status fold(ln_node *node, size_t input_bytes, int *fired) {
     for (int32_t i = 0; i < node->n_outputs; ++i) {
         outputs[i] = node->outputs[i] || i == 0 ? &results[i] : NULL; /* operators count on the first */
     }
+    _Alignas(16) unsigned char local[LN_LOCAL_BYTES];
     ln_op op;
-    ln_op_prepare(&op, model->context, node, inputs, outputs);
+    ln_op_prepare(&op, model->context, node, inputs, outputs, local);
     const size_t most = 4 * input_bytes > SMALL_BYTES ? 4 * input_bytes : SMALL_BYTES;
     const ln_status status = ln_evaluate(&op, most);
     if (status == LN_LIMIT_EXCEEDED && model->context->error.code == LN_OK) {

@@ -144,8 +144,9 @@ static ln_status pack_node(ln_program *program, ln_node *node) {
     for (int i = 0; i < node->n_inputs; ++i) {
         inputs[i] = node->inputs[i] ? ln_info(model, node->inputs[i])->constant : NULL;
     }
+    _Alignas(16) unsigned char local[LN_LOCAL_BYTES];
     ln_op op;
-    ln_op_prepare(&op, program->context, node, inputs, NULL);
+    ln_op_prepare(&op, program->context, node, inputs, NULL, local);
     op.n_outputs = 0;
     const ln_status status = node->row->pack(&op);
     if (status != LN_OK) {

@@ -22,6 +22,7 @@ static ln_status build_cumulate(ln_build *build) {
 static ln_status infer_cumulate(ln_op *op) {
     LN_OP_CHECK(op, ln_value_count(ln_in(op, 1)) == 1, INVALID_SHAPE,
                 "the axis must be one number, input 1 has %lld", (long long)ln_value_count(ln_in(op, 1)));
+    (void)LN_LOCAL(op, ln_lines);
     return ln_infer_same(op);
 }
 

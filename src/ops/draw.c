@@ -59,18 +59,19 @@ static ln_status build_random(ln_build *build) {
                                          : ln_build_status(build);
 }
 
+typedef struct random_local {
+    uint64_t state;
+} random_local;
+
 static ln_status infer_random(ln_op *op) {
     const random_params *params = op->params;
     const ln_shape shape = params->like ? ln_in(op, 0)->shape : ln_shape_of(params->rank, params->dims);
     const ln_dtype dtype = params->dtype != LN_UNDEFINED ? params->dtype : ln_in(op, 0)->dtype;
+    (void)LN_LOCAL(op, random_local);
     LN_OP_CHECK(op, ln_dtype_is_float(dtype), INVALID_TYPE,
                 "the input has type %s: attribute 'dtype' must name a float type", ln_dtype_name(dtype));
     return ln_op_shape(op, 0, dtype, &shape);
 }
-
-typedef struct random_local {
-    uint64_t state;
-} random_local;
 
 static void random_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;
@@ -119,6 +120,7 @@ static ln_status build_bernoulli(ln_build *build) {
 static ln_status infer_bernoulli(ln_op *op) {
     const random_params *params = op->params;
     const ln_value *input = ln_in(op, 0);
+    (void)LN_LOCAL(op, random_local);
     return ln_op_shape(op, 0, params->dtype != LN_UNDEFINED ? params->dtype : input->dtype, &input->shape);
 }
 
@@ -163,6 +165,7 @@ static ln_status build_multinomial(ln_build *build) {
 static ln_status infer_multinomial(ln_op *op) {
     const random_params *params = op->params;
     const ln_shape *input = &ln_in(op, 0)->shape;
+    (void)LN_LOCAL(op, random_local);
     LN_OP_CHECK(op, input->rank == 2, INVALID_SHAPE, "the input has rank %d, expected [batch, classes]",
                 (int)input->rank);
     LN_OP_CHECK(op, input->dims[1] > 0, INVALID_SHAPE, "there are no classes to draw from");
@@ -257,20 +260,21 @@ static ln_status build_dropout(ln_build *build) {
     return ln_build_status(build);
 }
 
+typedef struct dropout_local {
+    float ratio;
+    uint64_t state;
+} dropout_local;
+
 static ln_status infer_dropout(ln_op *op) {
     const ln_value *input = ln_in(op, 0);
     const ln_value *ratio = ln_in(op, 1);
+    (void)LN_LOCAL(op, dropout_local);
     LN_OP_CHECK(op, !ratio || ln_value_count(ratio) == 1, INVALID_SHAPE, "ratio must be one number");
     const ln_value *flag = ln_in(op, 2);
     LN_OP_CHECK(op, !flag || ln_value_count(flag) == 1, INVALID_SHAPE, "training_mode must be one bool");
     LN_TRY(ln_infer_same(op));
     return ln_op_shape(op, 1, op->node->opset < 10 ? input->dtype : LN_BOOL, &input->shape);
 }
-
-typedef struct dropout_local {
-    float ratio;
-    uint64_t state;
-} dropout_local;
 
 static void dropout_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;

@@ -1,12 +1,26 @@
 /* What the functions of every row share: errors, reading shape inputs, setting outputs, offering tasks. */
 #include "ops/op.h"
 
+#include <string.h>
+
 ln_status ln_op_fail(ln_op *op, ln_status code, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const ln_status status = ln_fail_v(op->context, code, format, arguments);
     va_end(arguments);
     return status;
+}
+
+/* Only infer and pack, whose op is not shared, find that there is more to take. */
+__attribute__((noinline)) void *ln_op_local(const ln_op *op, size_t bytes) {
+    if (bytes > op->local_bytes) {
+        if (bytes > op->local_room) {
+            __builtin_trap(); /* an operator whose run uses what its infer did not take */
+        }
+        memset(op->local + op->local_bytes, 0, bytes - op->local_bytes);
+        ((ln_op *)(uintptr_t)op)->local_bytes = (uint32_t)bytes;
+    }
+    return op->local;
 }
 
 ln_status ln_op_want(ln_op *op, int index) {

@@ -157,19 +157,25 @@ struct ln_op {
     ln_value *const *outputs; /* [n_outputs]; NULL where nobody reads it, but for the first */
     int n_inputs;
     int n_outputs;
-    ln_arena *texts;                        /* characters of strings that this run makes */
-    size_t scratch_bytes;                   /* infer asks; 64-byte aligned */
-    void *scratch;                          /* run: the memory */
-    size_t task_scratch_bytes;              /* infer asks; per thread */
-    ln_grid grid;                           /* set by ln_op_grid */
-    uint64_t *random_state;                 /* of the session's generator, for LN_OP_RANDOM rows */
-    int wanted;                             /* input that ln_op_want could not give */
-    _Alignas(16) unsigned char local[1408]; /* the operator's own, from infer to run */
+    ln_arena *texts;           /* characters of strings that this run makes */
+    size_t scratch_bytes;      /* infer asks; 64-byte aligned */
+    void *scratch;             /* run: the memory */
+    size_t task_scratch_bytes; /* infer asks; per thread */
+    ln_grid grid;              /* set by ln_op_grid */
+    uint64_t *random_state;    /* of the session's generator, for LN_OP_RANDOM rows */
+    int wanted;                /* input that ln_op_want could not give */
+    unsigned char *local;      /* the operator's own, from infer to run; 16-byte aligned */
+    uint32_t local_bytes;      /* of local, in use: as much as infer took */
+    uint32_t local_room;       /* of local: nothing more can be taken once infer is done */
 };
 
-/* The operator's struct in op->local; checked to fit at compile time. */
+enum { LN_LOCAL_BYTES = 1408 };
+
+/* The operator's struct in op->local, zeroed when infer takes it first; checked to fit at compile time. What infer did
+ * not take, run has not. */
 #define LN_LOCAL(op, type)                                                                                   \
-    ((void)sizeof(char[sizeof(type) <= sizeof((op)->local) ? 1 : -1]), (type *)(void *)(op)->local)
+    ((void)sizeof(char[sizeof(type) <= LN_LOCAL_BYTES ? 1 : -1]), (type *)ln_op_local((op), sizeof(type)))
+void *ln_op_local(const ln_op *op, size_t bytes);
 
 /* Input or output by position; NULL when absent or beyond the end. */
 static inline const ln_value *ln_in(const ln_op *op, int index) {

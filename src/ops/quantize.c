@@ -315,17 +315,18 @@ static ln_status run_linear(ln_op *op) {
 
 /* DynamicQuantizeLinear ------------------------------------------------------------------------------------------- */
 
+typedef struct dynamic_local {
+    float scale;
+    int32_t zero;
+} dynamic_local;
+
 static ln_status infer_dynamic(ln_op *op) {
+    (void)LN_LOCAL(op, dynamic_local);
     const ln_shape scalar = ln_shape_scalar();
     LN_TRY(ln_op_shape(op, 0, LN_UINT8, &ln_in(op, X)->shape));
     LN_TRY(ln_op_shape(op, 1, LN_FLOAT, &scalar));
     return ln_op_shape(op, 2, LN_UINT8, &scalar);
 }
-
-typedef struct dynamic_local {
-    float scale;
-    int32_t zero;
-} dynamic_local;
 
 static void dynamic_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;

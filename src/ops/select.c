@@ -102,6 +102,7 @@ static ln_status infer_clip(ln_op *op) {
                     "the %s must be a scalar, it has %lld elements", i == 1 ? "minimum" : "maximum",
                     (long long)ln_value_count(bound));
     }
+    (void)LN_LOCAL(op, clip_bounds);
     return ln_infer_same(op);
 }
 

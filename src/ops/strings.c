@@ -45,6 +45,11 @@ static void join_run(void *argument, int64_t output, int64_t n, const int64_t *o
     }
 }
 
+static ln_status infer_join(ln_op *op) {
+    (void)LN_LOCAL(op, ln_broadcast);
+    return ln_infer_broadcast(op);
+}
+
 static ln_status run_join(ln_op *op) {
     const ln_value *output = ln_out(op, 0);
     if (!output || ln_value_count(output) == 0) {
@@ -340,7 +345,7 @@ static ln_status run_regex(ln_op *op) {
     {name, "", since, LN_OPEN, signature, {LN_BIT(LN_STRING)}, build, infer, run, NULL, flags, NULL}
 
 static const ln_op_row rows[] = {
-    ROW("StringConcat", 20, "ss>s", ln_build_nothing, ln_infer_broadcast, run_join, 0),
+    ROW("StringConcat", 20, "ss>s", ln_build_nothing, infer_join, run_join, 0),
     ROW("StringNormalizer", 10, "s>s", build_normal, infer_strings, run_normal, LN_OP_DYNAMIC),
     ROW("StringSplit", 20, "s>s?l?", build_split, infer_split, run_split, LN_OP_DYNAMIC),
     ROW("RegexFullMatch", 20, "s>b", build_regex, infer_regex, run_regex, 0),

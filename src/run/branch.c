@@ -11,7 +11,7 @@
 ln_status ln_planner_push(ln_planner *planner, ln_cursor cursor) {
     if (planner->depth == planner->cursors_capacity) {
         const int32_t capacity = 2 * planner->cursors_capacity + 8;
-        ln_cursor *grown = ln_arena_array(&planner->scratch, (size_t)capacity, sizeof *grown);
+        ln_cursor *grown = ln_arena_array(planner->scratch, (size_t)capacity, sizeof *grown);
         if (!grown) {
             return LN_OUT_OF_MEMORY;
         }
@@ -108,7 +108,7 @@ static const ln_graph *branch_of(const ln_node *node, bool condition) {
 /* Plans the taken branch in place when the condition can be known; *done when it did. */
 static ln_status plan_branch(ln_planner *planner, const ln_step *step, bool *done) {
     const ln_node *node = step->op.node;
-    ln_local *condition = (ln_local *)(void *)step->op.inputs[0];
+    ln_local *condition = step->op.inputs[0] ? ln_local_of(step->op.inputs[0]) : NULL;
     *done = false;
     if (strcmp(node->op_type, "If") != 0 || !condition || condition->value.kind != LN_KIND_TENSOR ||
         condition->source == LN_SOURCE_DYNAMIC || ln_value_count(&condition->value) != 1 ||
@@ -116,7 +116,7 @@ static ln_status plan_branch(ln_planner *planner, const ln_step *step, bool *don
         return LN_OK;
     }
     bool known = false;
-    LN_TRY(ln_planner_know_condition(planner, condition, &known));
+    LN_TRY(ln_planner_know(planner, condition, &known));
     if (!known) {
         return LN_OK;
     }

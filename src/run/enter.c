@@ -19,7 +19,7 @@ static ln_status grow_workspace(ln_session *session, ln_segment *segment, size_t
 static void rebase(ln_plan *plan, char *base) {
     for (ln_local *local = plan->locals; local; local = local->next) {
         if (local->source == LN_SOURCE_WORKSPACE && local->root == local) {
-            local->value.data = base + local->place->offset;
+            local->value.data = base + local->place->block.offset;
         }
     }
     for (int32_t s = 0; s < plan->n_steps; ++s) {

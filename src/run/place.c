@@ -1,11 +1,12 @@
 /* Placement: offsets in one workspace by lifetime.
  *
  * In-place first: walking the steps in order, an output takes over the block of an input that dies there, where the row
- * allows it and the bytes suffice. Then blocks are placed largest first, each at the lowest offset that no
- * block overlapping it in time occupies. The result is compared with the lower bound, the largest sum of blocks in use
+ * allows it and the bytes suffice. Then blocks are placed largest first, each in the smallest gap that the blocks in
+ * use at the same time leave. The result is compared with the lower bound, the largest sum of blocks in use
  * at once.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/session.h"
 
@@ -19,30 +20,26 @@ static size_t block_bytes(size_t bytes) {
     return (bytes + OVERREAD_BYTES + BLOCK_ALIGN - 1) & ~(size_t)(BLOCK_ALIGN - 1);
 }
 
-/* The local behind a value of a step: locals begin with their value. */
-static ln_local *local_of(ln_value *value) {
-    return (ln_local *)(void *)value;
-}
-
 static bool try_in_place(const ln_step *step, int32_t index, ln_local *output, int input_index) {
     if (input_index >= step->op.n_inputs || !step->op.inputs[input_index]) {
         return false;
     }
-    ln_local *input = local_of(step->op.inputs[input_index])->root;
+    ln_local *input = ln_local_of(step->op.inputs[input_index])->root;
     ln_local *place = input->place;
-    if (input->source != LN_SOURCE_WORKSPACE || input->last_step != index || place->bytes < output->bytes ||
+    if (input->source != LN_SOURCE_WORKSPACE || input->last_step != index ||
+        place->block.bytes < output->block.bytes ||
         ln_value_bytes(&input->value) != ln_value_bytes(&output->value)) {
         return false;
     }
     /* Another input of the same step that shares the block would be overwritten while it is read. */
     for (int i = 0; i < step->op.n_inputs; ++i) {
-        if (i != input_index && step->op.inputs[i] && local_of(step->op.inputs[i])->root->place == place &&
-            local_of(step->op.inputs[i])->root->source == LN_SOURCE_WORKSPACE) {
+        if (i != input_index && step->op.inputs[i] && ln_local_of(step->op.inputs[i])->root->place == place &&
+            ln_local_of(step->op.inputs[i])->root->source == LN_SOURCE_WORKSPACE) {
             return false;
         }
     }
     output->place = place;
-    place->block_last = output->last_step;
+    place->block.last = output->block.last;
     return true;
 }
 
@@ -54,42 +51,42 @@ static void choose_places(ln_plan *plan) {
         }
         const uint32_t flags = step->op.node->row->flags;
         for (int i = 0; i < step->op.n_outputs; ++i) {
-            ln_local *output = step->op.outputs[i] ? local_of(step->op.outputs[i]) : NULL;
+            ln_local *output = step->op.outputs[i] ? ln_local_of(step->op.outputs[i]) : NULL;
             if (!output || output->source != LN_SOURCE_WORKSPACE || output->root != output) {
                 continue;
             }
-            output->bytes = block_bytes(ln_value_bytes(&output->value));
+            output->block.bytes = block_bytes(ln_value_bytes(&output->value));
             output->place = output;
-            output->block_first = s;
-            output->block_last = output->last_step > s ? output->last_step : s;
+            output->block.first = s;
+            output->block.last = output->last_step > s ? output->last_step : s;
             if (i == 0 && (((flags & LN_OP_INPLACE_0) && try_in_place(step, s, output, 0)) ||
                            ((flags & LN_OP_INPLACE_1) && try_in_place(step, s, output, 1)))) {
-                output->bytes = 0;
+                output->block.bytes = 0;
             }
         }
         if (step->op.scratch_bytes > 0) {
             step->scratch.bytes = block_bytes(step->op.scratch_bytes);
-            step->scratch.block_first = s;
-            step->scratch.block_last = s;
+            step->scratch.first = s;
+            step->scratch.last = s;
         }
     }
 }
 
 static int by_size(const void *a, const void *b) {
-    const ln_local *x = *(ln_local *const *)a;
-    const ln_local *y = *(ln_local *const *)b;
+    const ln_block *x = *(ln_block *const *)a;
+    const ln_block *y = *(ln_block *const *)b;
     if (x->bytes != y->bytes) {
         return x->bytes < y->bytes ? 1 : -1;
     }
-    return x->block_first < y->block_first ? -1 : x->block_first > y->block_first;
+    return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static int32_t collect(ln_plan *plan, ln_local **blocks) {
+static int32_t collect(ln_plan *plan, ln_block **blocks) {
     int32_t count = 0;
     for (ln_local *local = plan->locals; local; local = local->next) {
         if (local->source == LN_SOURCE_WORKSPACE && local->root == local && local->place == local &&
-            local->bytes > 0) {
-            blocks[count++] = local;
+            local->block.bytes > 0) {
+            blocks[count++] = &local->block;
         }
     }
     for (int32_t s = 0; s < plan->n_steps; ++s) {
@@ -100,43 +97,73 @@ static int32_t collect(ln_plan *plan, ln_local **blocks) {
     return count;
 }
 
-/* Lowest offset for a block among those placed already, which are sorted by offset. */
-static size_t lowest_offset(ln_local *const *placed, int32_t count, const ln_local *block) {
-    size_t offset = 0;
-    for (int32_t i = 0; i < count; ++i) {
-        const ln_local *other = placed[i];
-        if (other->block_last < block->block_first || other->block_first > block->block_last) {
-            continue;
-        }
-        if (other->offset >= offset && other->offset - offset >= block->bytes) {
-            return offset;
-        }
-        if (other->offset + other->bytes > offset) {
-            offset = other->offset + other->bytes;
+/* Blocks placed so far, by time: a list for each stretch of STRETCH steps, so that a block looks only at those that may be in
+ * use when it is. */
+enum { STRETCH = 16 };
+
+typedef struct entry {
+    ln_block *block;
+    int32_t next; /* in the stretch's list, -1 at its end */
+} entry;
+
+typedef struct placing {
+    int32_t *heads; /* [stretches] */
+    entry *entries;
+    int32_t n_entries;
+    ln_block **near; /* those in use at the same time as the block that is being placed, by offset */
+} placing;
+
+/* Collects the blocks that overlap one in time, sorted by offset. */
+static int32_t collect_near(placing *state, const ln_block *block) {
+    int32_t count = 0;
+    const int32_t begin = block->first / STRETCH;
+    for (int32_t stretch = begin; stretch <= block->last / STRETCH; ++stretch) {
+        for (int32_t i = state->heads[stretch]; i >= 0; i = state->entries[i].next) {
+            ln_block *other = state->entries[i].block;
+            const bool seen = stretch > begin && other->first / STRETCH < stretch;
+            if (seen || other->last < block->first || other->first > block->last) {
+                continue;
+            }
+            int32_t at = count++;
+            for (; at > 0 && state->near[at - 1]->offset > other->offset; --at) {
+                state->near[at] = state->near[at - 1];
+            }
+            state->near[at] = other;
         }
     }
-    return offset;
+    return count;
 }
 
-static void insert_by_offset(ln_local **placed, int32_t count, ln_local *block) {
-    int32_t at = count;
-    while (at > 0 && placed[at - 1]->offset > block->offset) {
-        placed[at] = placed[at - 1];
-        --at;
+/* The smallest gap that holds the block, the lowest of equals; the end when there is none. */
+static size_t find_offset(ln_block *const *near, int32_t count, size_t bytes) {
+    size_t best = 0;
+    size_t best_gap = SIZE_MAX;
+    size_t end = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (near[i]->offset > end && near[i]->offset - end >= bytes && near[i]->offset - end < best_gap) {
+            best = end;
+            best_gap = near[i]->offset - end;
+        }
+        const size_t after = near[i]->offset + near[i]->bytes;
+        end = after > end ? after : end;
     }
-    placed[at] = block;
+    return best_gap < SIZE_MAX ? best : end;
+}
+
+static void note_placed(placing *state, ln_block *block) {
+    for (int32_t stretch = block->first / STRETCH; stretch <= block->last / STRETCH; ++stretch) {
+        state->entries[state->n_entries] = (entry){block, state->heads[stretch]};
+        state->heads[stretch] = state->n_entries++;
+    }
 }
 
 /* Largest sum of blocks in use at one step. */
-static size_t lower_bound(ln_local *const *blocks, int32_t count, int32_t n_steps, size_t *sums) {
+static size_t lower_bound(ln_block *const *blocks, int32_t count, int32_t n_steps, size_t *sums) {
     size_t most = 0;
-    for (int32_t s = 0; s <= n_steps; ++s) {
-        sums[s] = 0;
-    }
+    memset(sums, 0, ((size_t)n_steps + 1) * sizeof *sums);
     for (int32_t i = 0; i < count; ++i) {
-        const int32_t last = blocks[i]->block_last < n_steps ? blocks[i]->block_last : n_steps - 1;
-        sums[blocks[i]->block_first] += blocks[i]->bytes;
-        sums[last + 1] -= blocks[i]->bytes; /* wraps below zero and back: sums are modular */
+        sums[blocks[i]->first] += blocks[i]->bytes;
+        sums[blocks[i]->last + 1] -= blocks[i]->bytes; /* wraps below zero and back: sums are modular */
     }
     size_t now = 0;
     for (int32_t s = 0; s < n_steps; ++s) {
@@ -146,15 +173,16 @@ static size_t lower_bound(ln_local *const *blocks, int32_t count, int32_t n_step
     return most;
 }
 
-static ln_status place_blocks(ln_plan *plan, ln_local **blocks, int32_t count, ln_local **placed,
+static ln_status place_blocks(ln_plan *plan, ln_block **blocks, int32_t count, placing *state,
                               ln_context *context) {
     qsort(blocks, (size_t)count, sizeof *blocks, by_size);
     plan->workspace_bytes = 0;
     for (int32_t i = 0; i < count; ++i) {
-        blocks[i]->offset = lowest_offset(placed, i, blocks[i]);
+        const int32_t near = collect_near(state, blocks[i]);
+        blocks[i]->offset = find_offset(state->near, near, blocks[i]->bytes);
         LN_CHECK(context, blocks[i]->offset < SIZE_MAX - blocks[i]->bytes, OUT_OF_MEMORY,
                  "the values of the run need more than the address space holds");
-        insert_by_offset(placed, i, blocks[i]);
+        note_placed(state, blocks[i]);
         const size_t end = blocks[i]->offset + blocks[i]->bytes;
         plan->workspace_bytes = end > plan->workspace_bytes ? end : plan->workspace_bytes;
     }
@@ -162,20 +190,31 @@ static ln_status place_blocks(ln_plan *plan, ln_local **blocks, int32_t count, l
 }
 
 ln_status ln_plan_place(ln_session *session, ln_plan *plan) {
+    ln_arena *arena = &session->planning;
     choose_places(plan);
-    int32_t most = plan->n_steps;
+    if (plan->n_steps == 0) {
+        return LN_OK;
+    }
+    size_t most = (size_t)plan->n_steps;
     for (const ln_local *local = plan->locals; local; local = local->next) {
         ++most;
     }
-    const size_t steps = (size_t)plan->n_steps + 1;
-    ln_local **blocks = ln_alloc(&session->context,
-                                 2 * (size_t)most * sizeof *blocks + steps * sizeof(size_t), LN_MEMORY_PLAN);
-    if (!blocks) {
+    const size_t stretches = (size_t)plan->n_steps / STRETCH + 1;
+    ln_block **blocks = ln_arena_array(arena, 2 * most, sizeof *blocks);
+    size_t *sums = ln_arena_array(arena, (size_t)plan->n_steps + 1, sizeof *sums);
+    placing state = {.heads = ln_arena_array(arena, stretches, sizeof *state.heads)};
+    if (!blocks || !sums || !state.heads) {
         return LN_OUT_OF_MEMORY;
     }
     const int32_t count = collect(plan, blocks);
-    plan->live_bytes = lower_bound(blocks, count, plan->n_steps, (size_t *)(void *)(blocks + 2 * most));
-    const ln_status status = place_blocks(plan, blocks, count, blocks + most, &session->context);
-    ln_free(&session->context, blocks);
-    return status;
+    size_t n_entries = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        blocks[i]->last = blocks[i]->last < plan->n_steps ? blocks[i]->last : plan->n_steps - 1;
+        n_entries += (size_t)(blocks[i]->last / STRETCH - blocks[i]->first / STRETCH + 1);
+    }
+    plan->live_bytes = lower_bound(blocks, count, plan->n_steps, sums);
+    memset(state.heads, 0xff, stretches * sizeof *state.heads);
+    state.near = blocks + most;
+    state.entries = ln_arena_array(arena, n_entries, sizeof *state.entries);
+    return state.entries ? place_blocks(plan, blocks, count, &state, &session->context) : LN_OUT_OF_MEMORY;
 }

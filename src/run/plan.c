@@ -1,9 +1,7 @@
 /* The planner: walks nodes in order, infers shapes, folds what is known and emits steps.
  *
- * A value is known when its bytes are: constants, results of shape arithmetic, and imports that had to be looked
- * at. When infer wants the bytes of a value that is not known, the planner tries to compute them now from
- * constants and small integer imports (whose bytes then become part of the plan's key). When that fails, the
- * plan ends before the node, and the next segment begins there.
+ * When infer wants the bytes of a value that is not known, the planner tries to compute them now (know.c). When that
+ * fails, the plan ends before the node, and the next segment begins there.
  */
 #include "run/plan.h"
 
@@ -37,7 +35,7 @@ ln_local *ln_planner_local(ln_planner *planner, ln_value_id id) {
 static ln_status bind(ln_planner *planner, ln_local *local) {
     if (planner->n_table == planner->table_capacity) {
         const int32_t capacity = 2 * planner->table_capacity + 64;
-        ln_local **grown = ln_arena_array(&planner->scratch, (size_t)capacity, sizeof *grown);
+        ln_local **grown = ln_arena_array(planner->scratch, (size_t)capacity, sizeof *grown);
         if (!grown) {
             return LN_OUT_OF_MEMORY;
         }
@@ -87,125 +85,6 @@ ln_status ln_planner_value(ln_planner *planner, ln_value_id id, ln_local **out) 
     return *out ? LN_OK : import(planner, id, out);
 }
 
-/* ---- Knowing ---- */
-
-enum { CHAIN_ELEMENTS = 64, KNOWN_BYTES = 64 * 1024 };
-
-static bool is_known(const ln_local *local) {
-    return local->source == LN_SOURCE_CONSTANT || local->source == LN_SOURCE_KNOWN;
-}
-
-/* Takes the bytes of an import into the plan and its key. */
-static ln_status know_import(ln_planner *planner, ln_local *local) {
-    const ln_value *value = planner->session->slots[local->id];
-    const size_t bytes = ln_value_bytes(value);
-    void *copy = ln_arena_alloc(&planner->plan->arena, bytes + 16);
-    if (!copy) {
-        return LN_OUT_OF_MEMORY;
-    }
-    memcpy(copy, value->data, bytes);
-    local->value.data = copy;
-    local->value.owner = NULL;
-    local->source = LN_SOURCE_KNOWN;
-    local->keyed = true;
-    return LN_OK;
-}
-
-/* Whether an import may become part of the key although only something computed from it is wanted. */
-static bool is_key_material(const ln_local *local) {
-    const bool integer = ln_dtype_is_integer(local->value.dtype) || local->value.dtype == LN_BOOL;
-    return local->value.kind == LN_KIND_TENSOR && integer && ln_value_count(&local->value) <= CHAIN_ELEMENTS;
-}
-
-static bool may_compute(const ln_local *local) {
-    return local->source == LN_SOURCE_WORKSPACE && local->root->producer >= 0 &&
-           ln_value_bytes(&local->value) <= KNOWN_BYTES;
-}
-
-/* Runs a step that was emitted before, now that its inputs are known. */
-static ln_status fold_step(ln_planner *planner, ln_step *step) {
-    step->op.random_state = &planner->session->random_state;
-    const ln_status status = ln_evaluate(&step->op, KNOWN_BYTES);
-    if (status != LN_OK) {
-        return status;
-    }
-    step->folded = true;
-    for (int i = 0; i < step->op.n_outputs; ++i) {
-        if (step->op.outputs[i]) {
-            ((ln_local *)(void *)step->op.outputs[i])->source = LN_SOURCE_KNOWN;
-        }
-    }
-    return LN_OK;
-}
-
-/* One move towards knowing `local`: either it becomes known (or cannot: *failed), or *next is what has to be known first. */
-static ln_status know_step(ln_planner *planner, ln_local *local, bool direct, ln_local **next, bool *failed) {
-    *next = NULL;
-    if (is_known(local)) {
-        return LN_OK;
-    }
-    if (local->root != local) {
-        if (!is_known(local->root)) {
-            *next = local->root;
-            return LN_OK;
-        }
-        local->value.data = local->root->value.data;
-        local->source = LN_SOURCE_KNOWN;
-        return LN_OK;
-    }
-    if (local->source == LN_SOURCE_IMPORT && local->value.kind == LN_KIND_TENSOR &&
-        (direct || is_key_material(local))) {
-        return know_import(planner, local);
-    }
-    if (!may_compute(local)) {
-        *failed = true;
-        return LN_OK;
-    }
-    ln_step *step = planner->plan->steps[local->producer];
-    if (step->op.node->row->flags & (LN_OP_DYNAMIC | LN_OP_CONTROL | LN_OP_RANDOM)) {
-        *failed = true;
-        return LN_OK;
-    }
-    for (int i = 0; i < step->op.n_inputs; ++i) {
-        ln_local *input = (ln_local *)(void *)step->op.inputs[i];
-        if (input && !is_known(input)) {
-            *next = input;
-            return LN_OK;
-        }
-    }
-    const ln_status status = fold_step(planner, step);
-    if (status == LN_LIMIT_EXCEEDED && planner->session->context.error.code == LN_OK) {
-        *failed = true;
-        return LN_OK;
-    }
-    return status;
-}
-
-/* Tries to make the bytes of a local known; *known says whether that worked. */
-static ln_status know(ln_planner *planner, ln_local *wanted, bool *known) {
-    enum { DEPTH = 256 };
-    ln_local *stack[DEPTH];
-    int depth = 0;
-    stack[depth++] = wanted;
-    *known = false;
-    while (depth > 0) {
-        ln_local *next = NULL;
-        bool failed = false;
-        const bool direct = depth == 1 || (depth == 2 && wanted->root == stack[1]);
-        LN_TRY(know_step(planner, stack[depth - 1], direct, &next, &failed));
-        if (failed || (next && depth == DEPTH)) {
-            return LN_OK;
-        }
-        if (next) {
-            stack[depth++] = next;
-        } else {
-            --depth;
-        }
-    }
-    *known = true;
-    return LN_OK;
-}
-
 /* ---- Steps ---- */
 
 static ln_status add_step(ln_planner *planner, ln_step *step) {
@@ -234,7 +113,7 @@ static void read_at(ln_local *local, int32_t step) {
 static void read_inputs(const ln_step *step, int32_t index) {
     for (int i = 0; i < step->op.n_inputs; ++i) {
         if (step->op.inputs[i]) {
-            read_at((ln_local *)(void *)step->op.inputs[i], index);
+            read_at(ln_local_of(step->op.inputs[i]), index);
         }
     }
 }
@@ -251,12 +130,13 @@ static bool is_read(const ln_planner *planner, const ln_node *node) {
 /* A step whose op has inputs and outputs bound; *blocked says that an input's shape is not known in this plan. */
 static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **out, bool *blocked) {
     ln_plan *plan = planner->plan;
-    ln_step *step = ln_arena_alloc(&plan->arena, sizeof *step);
-    ln_value **inputs = ln_arena_array(&plan->arena, (size_t)node->n_inputs, sizeof *inputs);
-    ln_value **outputs = ln_arena_array(&plan->arena, (size_t)node->n_outputs, sizeof *outputs);
-    if (!step || !inputs || !outputs) {
+    const size_t pointers = (size_t)node->n_inputs + (size_t)node->n_outputs;
+    ln_step *step = ln_arena_alloc(&plan->arena, sizeof *step + pointers * sizeof(ln_value *));
+    if (!step) {
         return LN_OUT_OF_MEMORY;
     }
+    ln_value **inputs = (ln_value **)(void *)(step + 1);
+    ln_value **outputs = inputs + node->n_inputs;
     const bool tolerant = (node->row->flags & (LN_OP_DYNAMIC | LN_OP_CONTROL)) != 0;
     for (int32_t i = 0; i < node->n_inputs; ++i) {
         if (node->inputs[i]) {
@@ -282,20 +162,16 @@ static ln_status bind_step(ln_planner *planner, const ln_node *node, ln_step **o
             outputs[i] = &local->value;
         }
     }
-    ln_op_prepare(&step->op, &planner->session->context, node, inputs, outputs);
+    ln_op_prepare(&step->op, &planner->session->context, node, inputs, outputs, NULL);
     step->op.texts = &planner->session->texts;
     step->op.random_state = &planner->session->random_state;
-    step->scratch.source = LN_SOURCE_WORKSPACE;
-    step->scratch.root = &step->scratch;
-    step->scratch.place = &step->scratch;
     *out = step;
     return LN_OK;
 }
 
 static bool all_inputs_known(const ln_step *step) {
     for (int i = 0; i < step->op.n_inputs; ++i) {
-        const ln_local *input = (const ln_local *)(const void *)step->op.inputs[i];
-        if (input && !is_known(input)) {
+        if (step->op.inputs[i] && !ln_local_known(ln_local_of(step->op.inputs[i]))) {
             return false;
         }
     }
@@ -306,7 +182,7 @@ static bool all_inputs_known(const ln_step *step) {
 static ln_status publish(ln_planner *planner, ln_step *step, ln_source source) {
     for (int i = 0; i < step->op.n_outputs; ++i) {
         if (step->op.outputs[i]) {
-            ln_local *local = (ln_local *)(void *)step->op.outputs[i];
+            ln_local *local = ln_local_of(step->op.outputs[i]);
             local->source = source;
             local->producer = planner->plan->n_steps;
             LN_TRY(local->id ? bind(planner, local) : LN_OK);
@@ -316,16 +192,16 @@ static ln_status publish(ln_planner *planner, ln_step *step, ln_source source) {
 }
 
 static ln_status plan_alias(ln_planner *planner, ln_step *step) {
-    ln_local *input = (ln_local *)(void *)step->op.inputs[0];
-    ln_local *output = (ln_local *)(void *)step->op.outputs[0];
-    if (!output) {
+    ln_local *input = ln_local_of(step->op.inputs[0]);
+    if (!step->op.outputs[0]) {
         return LN_OK;
     }
+    ln_local *output = ln_local_of(step->op.outputs[0]);
     output->root = input->root;
     output->value.data = input->value.data;
     output->value.owner = input->source == LN_SOURCE_CONSTANT ? NULL : input->value.owner;
     output->source = input->source;
-    if (is_known(input)) {
+    if (ln_local_known(input)) {
         output->root = output; /* the bytes are there for good */
         output->source = LN_SOURCE_KNOWN;
         output->value.owner = NULL;
@@ -357,19 +233,14 @@ static ln_status try_fold(ln_planner *planner, ln_step *step, bool *done) {
         !((flags & LN_OP_SHAPE_ONLY) || all_inputs_known(step))) {
         return LN_OK;
     }
-    const ln_status status = ln_evaluate(&step->op, KNOWN_BYTES);
-    if (status == LN_LIMIT_EXCEEDED && planner->session->context.error.code == LN_OK) {
-        return LN_OK;
-    }
-    LN_TRY(status);
-    *done = true;
-    return publish(planner, step, LN_SOURCE_KNOWN);
+    LN_TRY(ln_planner_evaluate(planner, step, done));
+    return *done ? publish(planner, step, LN_SOURCE_KNOWN) : LN_OK;
 }
 
 static ln_status emit(ln_planner *planner, ln_step *step) {
-    const ln_source source =
-        (step->op.node->row->flags & LN_OP_DYNAMIC) ? LN_SOURCE_DYNAMIC : LN_SOURCE_WORKSPACE;
-    LN_TRY(publish(planner, step, source));
+    const bool dynamic = (step->op.node->row->flags & LN_OP_DYNAMIC) != 0;
+    planner->plan->owns = planner->plan->owns || dynamic;
+    LN_TRY(publish(planner, step, dynamic ? LN_SOURCE_DYNAMIC : LN_SOURCE_WORKSPACE));
     read_inputs(step, planner->plan->n_steps);
     if (step->op.task_scratch_bytes > planner->plan->task_scratch_bytes) {
         planner->plan->task_scratch_bytes = step->op.task_scratch_bytes;
@@ -386,6 +257,20 @@ static bool has_readers(const ln_step *step) {
     return false;
 }
 
+/* What infer takes of op->local stays where it is in the plan's arena. */
+static ln_status infer(ln_planner *planner, ln_op *op) {
+    op->local = ln_arena_reserve(&planner->plan->arena, LN_LOCAL_BYTES);
+    if (!op->local) {
+        return LN_OUT_OF_MEMORY;
+    }
+    op->local_bytes = 0;
+    op->local_room = LN_LOCAL_BYTES;
+    LN_TRY(ln_op_infer(op));
+    ln_arena_take(&planner->plan->arena, op->local_bytes);
+    op->local_room = op->local_bytes;
+    return LN_OK;
+}
+
 /* Plans one node; *blocked when the plan has to end before it. */
 static ln_status plan_node(ln_planner *planner, const ln_node *node, bool *blocked) {
     ln_step *step = NULL;
@@ -396,15 +281,15 @@ static ln_status plan_node(ln_planner *planner, const ln_node *node, bool *block
     if (node->row->flags & LN_OP_CONTROL) {
         return ln_planner_control(planner, step);
     }
-    ln_status status = ln_op_infer(&step->op);
+    ln_status status = infer(planner, &step->op);
     while (status == LN_NEED_VALUE) {
         bool known = false;
-        LN_TRY(know(planner, (ln_local *)(void *)step->op.inputs[step->op.wanted], &known));
+        LN_TRY(ln_planner_know(planner, ln_local_of(step->op.inputs[step->op.wanted]), &known));
         if (!known) {
             *blocked = true;
             return LN_OK;
         }
-        status = ln_op_infer(&step->op);
+        status = infer(planner, &step->op);
     }
     LN_TRY(status);
     if (aliases(step)) {
@@ -421,12 +306,9 @@ static void count_uses(ln_planner *planner, const ln_node *node) {
     }
 }
 
-ln_status ln_planner_know_condition(ln_planner *planner, ln_local *condition, bool *known) {
-    return know(planner, condition, known);
-}
-
 ln_status ln_planner_emit_control(ln_planner *planner, ln_step *step) {
-    LN_TRY(ln_op_infer(&step->op)); /* kinds and element types of the outputs, for the nodes that follow */
+    LN_TRY(infer(planner, &step->op)); /* kinds and element types of the outputs, for the nodes that follow */
+    planner->plan->owns = true;
     LN_TRY(publish(planner, step, LN_SOURCE_DYNAMIC));
     read_inputs(step, planner->plan->n_steps);
     return add_step(planner, step);
@@ -441,7 +323,7 @@ ln_status ln_planner_bind_alias(ln_planner *planner, ln_value_id id, ln_local *t
     local->source = target->source;
     local->producer = target->producer;
     local->root = target->root;
-    if (is_known(target)) {
+    if (ln_local_known(target)) {
         local->source = LN_SOURCE_KNOWN;
         local->root = local;
         local->value.owner = NULL;
@@ -540,7 +422,7 @@ static ln_status save_cursors(ln_planner *planner) {
     return LN_OK;
 }
 
-static ln_status make_plan(ln_planner *planner, const ln_cursor *start, int32_t depth) {
+ln_status ln_planner_make(ln_planner *planner, const ln_cursor *start, int32_t depth) {
     for (int32_t i = 0; i < depth; ++i) {
         LN_TRY(ln_planner_push(planner, start[i]));
     }
@@ -548,111 +430,4 @@ static ln_status make_plan(ln_planner *planner, const ln_cursor *start, int32_t 
     LN_TRY(save_cursors(planner));
     LN_TRY(sort_locals(planner));
     return ln_plan_place(planner->session, planner->plan);
-}
-
-static void free_plan(ln_context *context, ln_plan *plan) {
-    for (ln_local *local = plan->locals; local; local = local->next) {
-        const bool own = local->source == LN_SOURCE_KNOWN || local->source == LN_SOURCE_DYNAMIC ||
-                         local->source == LN_SOURCE_WORKSPACE;
-        if (own && local->root == local) {
-            ln_value_release(context, &local->value);
-        }
-    }
-    for (int32_t s = 0; s < plan->n_steps; ++s) {
-        ln_control_free(context, plan->steps[s]);
-    }
-    ln_segment_free(context, &plan->after);
-    ln_arena_free(&plan->arena);
-    ln_free(context, plan);
-}
-
-void ln_segment_free(ln_context *context, ln_segment *segment) {
-    while (segment->plans) {
-        ln_plan *plan = segment->plans;
-        segment->plans = plan->next;
-        free_plan(context, plan);
-    }
-    ln_free(context, segment->workspace);
-    *segment = (ln_segment){NULL, 0, NULL, 0};
-}
-
-/* Leaves the session's tables as they were: zero. */
-static void clean_tables(ln_planner *planner) {
-    memset(planner->session->local_index, 0, (size_t)planner->session->model->n_values * sizeof(int32_t));
-    memset(planner->session->uses_seen, 0, (size_t)planner->session->model->n_values * sizeof(int32_t));
-    ln_arena_free(&planner->scratch);
-}
-
-static ln_status new_plan(ln_session *session, ln_segment *segment, const ln_cursor *start, int32_t depth,
-                          ln_plan **out) {
-    ln_planner planner = {.session = session};
-    ln_plan *plan = ln_alloc_zero(&session->context, sizeof *plan, LN_MEMORY_PLAN);
-    if (!plan) {
-        return LN_OUT_OF_MEMORY;
-    }
-    ln_arena_init(&plan->arena, &session->context, LN_MEMORY_PLAN);
-    ln_arena_init(&planner.scratch, &session->context, LN_MEMORY_PLAN);
-    plan->segment = segment;
-    planner.plan = plan;
-    const ln_status status = make_plan(&planner, start, depth);
-    clean_tables(&planner);
-    if (status != LN_OK) {
-        free_plan(&session->context, plan);
-        return status;
-    }
-    plan->next = segment->plans;
-    segment->plans = plan;
-    ++segment->n_plans;
-    *out = plan;
-    return LN_OK;
-}
-
-static void drop_oldest(ln_session *session, ln_segment *segment) {
-    ln_plan **last = &segment->plans;
-    while ((*last)->next) {
-        last = &(*last)->next;
-    }
-    free_plan(&session->context, *last);
-    *last = NULL;
-    --segment->n_plans;
-}
-
-/* ---- Finding a plan ---- */
-
-static bool import_fits(const ln_session *session, const ln_local *local) {
-    const ln_value *value = session->slots[local->id];
-    if (!value || value->kind != local->value.kind || value->dtype != local->value.dtype) {
-        return false;
-    }
-    if (value->kind != LN_KIND_TENSOR) {
-        return true;
-    }
-    return ln_shape_equal(&value->shape, &local->value.shape) &&
-           (!local->keyed || memcmp(value->data, local->value.data, ln_value_bytes(value)) == 0);
-}
-
-static bool plan_fits(const ln_session *session, const ln_plan *plan) {
-    for (int32_t i = 0; i < plan->n_imports; ++i) {
-        if (!import_fits(session, plan->imports[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-ln_status ln_plan_find(ln_session *session, ln_segment *segment, const ln_cursor *start, int32_t depth,
-                       ln_plan **plan) {
-    for (ln_plan **at = &segment->plans; *at; at = &(*at)->next) {
-        if (plan_fits(session, *at)) {
-            *plan = *at;
-            *at = (*plan)->next;
-            (*plan)->next = segment->plans;
-            segment->plans = *plan;
-            return LN_OK;
-        }
-    }
-    if (segment->n_plans >= LN_PLANS_KEPT) {
-        drop_oldest(session, segment);
-    }
-    return new_plan(session, segment, start, depth, plan);
 }

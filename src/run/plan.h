@@ -29,23 +29,32 @@ typedef enum ln_source {
     LN_SOURCE_DYNAMIC,   /* made by run, in memory of its own */
 } ln_source;
 
+/* A piece of the workspace. */
+typedef struct ln_block {
+    size_t bytes;
+    size_t offset;
+    int32_t first, last; /* steps during which it is in use */
+} ln_block;
+
 typedef struct ln_local ln_local;
 struct ln_local {
     ln_value value;
     ln_value_id id;
     ln_source source;
-    ln_local *root;                  /* the local whose bytes this one shares; itself as a rule */
-    int32_t producer;                /* step that makes it, -1 for none */
-    int32_t last_step;               /* last step that reads it (of a root: or any that shares its bytes) */
-    bool exported;                   /* read by a later segment, a subgraph or the caller */
-    bool keyed;                      /* an import whose bytes are part of the key */
-    bool has_place;                  /* shares the place of another root (in-place) */
-    ln_local *place;                 /* root whose block it uses; itself as a rule */
-    size_t bytes;                    /* of the block, if this is a place */
-    int32_t block_first, block_last; /* steps during which the block is in use */
-    size_t offset;
-    ln_local *next; /* in the plan's list */
+    ln_local *root;    /* the local whose bytes this one shares; itself as a rule */
+    int32_t producer;  /* step that makes it, -1 for none */
+    int32_t last_step; /* last step that reads it (of a root: or any that shares its bytes) */
+    bool exported;     /* read by a later segment, a subgraph or the caller */
+    bool keyed;        /* an import whose bytes are part of the key */
+    ln_local *place;   /* root whose block it uses; itself as a rule */
+    ln_block block;    /* if this is a place */
+    ln_local *next;    /* in the plan's list */
 };
+
+/* The local behind a value of a step: locals begin with their value. */
+static inline ln_local *ln_local_of(ln_value *value) {
+    return (ln_local *)(void *)value;
+}
 
 /* The value to read for a local: of one that the run makes, the header that the run fills. */
 static inline ln_value *ln_local_value(ln_local *local) {
@@ -55,7 +64,7 @@ static inline ln_value *ln_local_value(ln_local *local) {
 typedef struct ln_step {
     ln_op op;
     bool folded;         /* its outputs were computed while planning */
-    ln_local scratch;    /* block for op.scratch in the workspace */
+    ln_block scratch;    /* for op.scratch */
     ln_control *control; /* for control-flow rows, allocated with the plan */
 } ln_step;
 
@@ -69,6 +78,7 @@ typedef struct ln_cursor {
 typedef struct ln_segment {
     ln_plan *plans; /* most recently used first */
     int32_t n_plans;
+    size_t plan_bytes; /* of all its plans */
     void *workspace;
     size_t workspace_bytes;
 } ln_segment;
@@ -94,10 +104,12 @@ struct ln_plan {
     size_t workspace_bytes;
     size_t live_bytes; /* largest sum of blocks in use at one step: the lower bound of workspace_bytes */
     size_t task_scratch_bytes;
+    bool owns;             /* steps or locals hold memory of their own */
     const void *workspace; /* base that data pointers are computed for */
 };
 
-enum { LN_PLANS_KEPT = 8 };
+/* A segment keeps 8 plans, and up to 64 as long as they are small. */
+enum { LN_PLANS_KEPT = 8, LN_SMALL_PLANS_KEPT = 64, LN_SMALL_PLANS_BYTES = 1 << 20 };
 
 /* The plan for what the session's slots hold now, starting at the cursors (bottom first): an existing one, or a new
  * one. It becomes the first of the segment. */

@@ -43,6 +43,7 @@ struct ln_session {
     ln_value **slots;     /* [model->n_values]: where each value of the model is now, or NULL */
     int32_t *local_index; /* [n_values] planner: 1 + position in local_table, 0 for none */
     int32_t *uses_seen;   /* [n_values] planner */
+    ln_arena planning;    /* what the planner needs while it makes a plan */
     ln_value *feeds;      /* [graph->n_inputs] */
     bool *fed;            /* [graph->n_inputs] */
     ln_segment *segments; /* [program.n_graphs] */

@@ -1,0 +1,46 @@
+// Plans: one for each combination of shapes, few kept, blocks of the workspace apart as long as they are in use.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tensor } from 'linnet';
+import { addModel, create } from '../support/models.mjs';
+import { buildModel } from '../support/onnx.mjs';
+
+const float = (values) => new Tensor('float32', values, [values.length]);
+
+test('shapes that change from run to run', async () => {
+  const session = await create(addModel);
+  const round = () => {
+    for (let length = 0; length < 100; length++) {
+      const a = Float32Array.from({ length }, (_, i) => i);
+      const { c } = session.runSync({ a: float(a), b: float(a) });
+      assert.deepEqual([...c.data], [...a].map((value) => 2 * value));
+    }
+  };
+  for (let i = 0; i < 3; i++) round();
+  const before = session.memory();
+  round();
+  const { plans, allocations } = session.memory();
+  assert.ok(plans >= 8 && plans <= 64, `${plans} plans`);
+  assert.equal(allocations, before.allocations, 'a plan takes over the memory of the one that it replaces');
+  await session.release();
+});
+
+test('a result in place of its operand that only its shape is read of', async () => {
+  const vector = (name) => ({ name, type: 'float32', dims: ['n'] });
+  const session = await create(buildModel({
+    inputs: [vector('x')],
+    outputs: [vector('y'), { name: 's', type: 'int64', dims: [1] }],
+    nodes: [
+      { op: 'Mul', inputs: ['x', 'x'], outputs: ['square'] },
+      { op: 'Add', inputs: ['x', 'x'], outputs: ['double'] },
+      { op: 'Neg', inputs: ['double'], outputs: ['negative'] },
+      { op: 'Shape', inputs: ['negative'], outputs: ['s'] },
+      { op: 'Sub', inputs: ['square', 'x'], outputs: ['y'] },
+    ],
+  }));
+  const { y, s } = session.runSync({ x: float([3, 5]) });
+  assert.deepEqual([...y.data], [6, 20]);
+  assert.deepEqual([...s.data], [2n]);
+  await session.release();
+});
