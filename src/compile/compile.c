@@ -14,6 +14,8 @@ static const ln_rewrite rewrites[] = {
     {"fuse-bias", 2, ln_rewrite_fuse_bias},
     {"fuse-skip-norm", 2, ln_rewrite_fuse_skip_norm},
     {"fuse-activation", 2, ln_rewrite_fuse_activation},
+    {"fuse-residual", 2, ln_rewrite_fuse_residual},
+    {"fold-pads", 2, ln_rewrite_fold_pads},
     {"drop-dead", 1, ln_rewrite_drop_dead},
 };
 enum { REWRITES = sizeof rewrites / sizeof rewrites[0], ROUNDS = 3 };

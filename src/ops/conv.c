@@ -22,9 +22,15 @@ typedef struct convolution {
     const float *w_packed; /* for the plan's route; NULL when they are not packed yet, */
     float *w;              /* and then these, unpacked and as float32 */
     bool pack_now;
+    bool
+        broadcasts; /* the residual is not shaped as the convolution's result, or not only that: it is added in a pass */
+    ln_shape sums;         /* the shape of that result */
+    const float *residual; /* as float32, like y */
+    float *y;
 } convolution;
 
 enum { X, W, B, RESIDUAL, PADS = 2 };
+enum { ADD_GRAIN = 16384 };
 
 /* An operand by its role: where pads are an input, they stand before the bias, and there is no residual. */
 static const ln_value *operand(const ln_op *op, int role) {
@@ -111,7 +117,8 @@ static const ln_conv_f32_route *route_for(const ln_conv_params *params, const ln
     return params->transposed ? ln_conv_transpose_f32_route_for(shape) : ln_conv_f32_route_for(shape);
 }
 
-static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
+/* The window, and the shape of the sums. */
+static ln_status infer_shape(ln_op *op, ln_window_shape *s, ln_shape *sums) {
     const ln_conv_params *params = op->params;
     const ln_shape *x = &ln_in(op, X)->shape;
     int64_t out_channels = 0;
@@ -139,10 +146,19 @@ static ln_status infer_shape(ln_op *op, ln_window_shape *s) {
     for (int i = 0; i < s->rank; ++i) {
         y.dims[2 + i] = s->out[i];
     }
+    *sums = y;
+    return LN_OK;
+}
+
+/* The shape of the output: that of the sums, unless the residual broadcasts with it. */
+static ln_status infer_output(ln_op *op, const ln_shape *sums) {
     const ln_value *residual = operand(op, RESIDUAL);
-    char text[LN_SHAPE_TEXT_BYTES];
-    LN_OP_CHECK(op, !residual || ln_shape_equal(&residual->shape, &y), INVALID_SHAPE,
-                "input 3 has shape %s, expected that of the output", ln_shape_text(&residual->shape, text));
+    ln_shape y = *sums;
+    char left[LN_SHAPE_TEXT_BYTES];
+    char right[LN_SHAPE_TEXT_BYTES];
+    LN_OP_CHECK(op, !residual || ln_shape_broadcast(sums, &residual->shape, &y), INVALID_SHAPE,
+                "input 3 has shape %s, which does not broadcast with the sums' %s",
+                ln_shape_text(&residual->shape, left), ln_shape_text(sums, right));
     return ln_op_shape(op, 0, ln_in(op, X)->dtype, &y);
 }
 
@@ -168,7 +184,7 @@ static const ln_conv_f32_route *faster_route(ln_op *op, const ln_conv_shape *sha
     return route;
 }
 
-static void plan_kernels(ln_op *op, const ln_window_shape *s) {
+static void plan_kernels(ln_op *op, const ln_window_shape *s, const ln_shape *sums) {
     convolution *c = LN_LOCAL(op, convolution);
     const ln_conv_params *params = op->params;
     ln_conv_shape shape;
@@ -188,6 +204,11 @@ static void plan_kernels(ln_op *op, const ln_window_shape *s) {
         }
     }
     ln_stage_reserve(op, ln_out(op, 0));
+    const ln_value *residual = operand(op, RESIDUAL);
+    c->broadcasts = residual && !ln_shape_equal(&residual->shape, sums);
+    c->sums = *sums;
+    const size_t bytes = c->broadcasts ? ln_stage_bytes(ln_shape_count(sums)) : 0;
+    op->scratch_bytes = bytes > SIZE_MAX - op->scratch_bytes ? SIZE_MAX : op->scratch_bytes + bytes;
 }
 
 static void stage_task(ln_op *op, int64_t index, void *scratch) {
@@ -204,8 +225,50 @@ static ln_status store_result(ln_op *op) {
     convolution *c = LN_LOCAL(op, convolution);
     ln_value *y = op->outputs[0];
     c->stages.count = 0;
-    ln_stage_add(&c->stages, y->dtype, y->data, c->args.y, ln_value_count(y), true);
+    ln_stage_add(&c->stages, y->dtype, y->data, c->y, ln_value_count(y), true);
     return ln_op_grid(op, stage_task, ln_stage_tasks(&c->stages));
+}
+
+/* The pass that adds a residual which broadcasts: act(sums + residual), or sums that had their activation + residual. */
+typedef struct addition {
+    const convolution *c;
+    ln_broadcast walk;
+} addition;
+
+static void add_run(void *argument, int64_t output, int64_t n, const int64_t *offsets) {
+    const addition *a = argument;
+    const int64_t sum_step = a->walk.strides[0][a->walk.rank - 1];
+    const int64_t residual_step = a->walk.strides[1][a->walk.rank - 1];
+    const float *sums = a->c->args.y + offsets[0];
+    const float *residual = a->c->residual + offsets[1];
+    for (int64_t i = 0; i < n; ++i) {
+        a->c->y[output + i] = sums[i * sum_step] + residual[i * residual_step];
+    }
+}
+
+static void add_task(ln_op *op, int64_t index, void *scratch) {
+    (void)scratch;
+    const convolution *c = LN_LOCAL(op, convolution);
+    const ln_conv_params *params = op->params;
+    const ln_activation_f32 *activation = &params->activation;
+    const int64_t count = ln_value_count(op->outputs[0]);
+    const ln_shape *const shapes[] = {&c->sums, &operand(op, RESIDUAL)->shape};
+    addition a = {.c = c};
+    int64_t begin = 0;
+    int64_t end = 0;
+    ln_op_range(count, ln_op_tasks(count, ADD_GRAIN), index, &begin, &end);
+    ln_broadcast_init(&a.walk, &op->outputs[0]->shape, 2, shapes);
+    ln_broadcast_each(&a.walk, begin, end, add_run, &a);
+    if (activation->present && !params->residual_last) {
+        ln_unary_f32[activation->kind](c->y + begin, c->y + begin, (size_t)(end - begin), activation->alpha,
+                                       activation->beta);
+    }
+}
+
+static ln_status add_residual(ln_op *op) {
+    const ln_value *y = op->outputs[0];
+    return ln_op_grid_then(op, add_task, ln_op_tasks(ln_value_count(y), ADD_GRAIN),
+                           y->dtype == LN_FLOAT ? NULL : store_result);
 }
 
 static ln_status convolve(ln_op *op) {
@@ -215,12 +278,16 @@ static ln_status convolve(ln_op *op) {
         ln_conv_shape shape;
         const ln_shape *w = &ln_in(op, W)->shape;
         ln_window_shape s;
-        LN_TRY(infer_shape(op, &s));
+        ln_shape sums;
+        LN_TRY(infer_shape(op, &s, &sums));
         kernel_shape(op->params, &ln_in(op, X)->shape, w, &s, &shape);
         c->plan.route->pack(&shape, (float *)(uintptr_t)c->args.w_packed, c->w);
     }
     const bool staged = op->outputs[0]->dtype != LN_FLOAT;
-    return ln_op_grid_then(op, conv_task, (int64_t)c->plan.task_count, staged ? store_result : NULL);
+    return ln_op_grid_then(op, conv_task, (int64_t)c->plan.task_count,
+                           c->broadcasts ? add_residual
+                           : staged      ? store_result
+                                         : NULL);
 }
 
 static ln_status run_kernels(ln_op *op) {
@@ -232,8 +299,16 @@ static ln_status run_kernels(ln_op *op) {
     c->args.residual_last = params->residual_last;
     c->args.x = ln_stage_floats(&c->stages, ln_in(op, X), &scratch, true);
     c->args.bias = ln_stage_floats(&c->stages, operand(op, B), &scratch, true);
-    c->args.residual = ln_stage_floats(&c->stages, operand(op, RESIDUAL), &scratch, true);
-    c->args.y = ln_stage_floats(&c->stages, ln_out(op, 0), &scratch, false);
+    c->residual = ln_stage_floats(&c->stages, operand(op, RESIDUAL), &scratch, true);
+    c->y = ln_stage_floats(&c->stages, ln_out(op, 0), &scratch, false);
+    c->args.y = c->y;
+    c->args.residual = c->residual;
+    if (c->broadcasts) {
+        c->args.y = (float *)(void *)scratch;
+        scratch += ln_stage_bytes(ln_shape_count(&c->sums));
+        c->args.residual = NULL;
+        c->args.activation.present = params->activation.present && params->residual_last;
+    }
     if (c->pack_now) {
         c->w = ln_stage_floats(&c->stages, ln_in(op, W), &scratch, true);
         c->args.w_packed = (float *)(void *)scratch;
@@ -329,9 +404,11 @@ static void direct_task(ln_op *op, int64_t index, void *scratch) {
 
 static ln_status infer_conv(ln_op *op) {
     ln_window_shape s;
-    LN_TRY(infer_shape(op, &s));
+    ln_shape sums;
+    LN_TRY(infer_shape(op, &s, &sums));
+    LN_TRY(infer_output(op, &sums));
     if (ln_dtype_compute(ln_in(op, X)->dtype) == LN_COMPUTE_F32) {
-        plan_kernels(op, &s);
+        plan_kernels(op, &s, &sums);
     } else {
         LN_LOCAL(op, direct)->s = s;
     }

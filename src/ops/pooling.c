@@ -5,20 +5,12 @@
  * double. Standard: MaxPool-1/8/10/11/12/22, AveragePool-1/7/10/11/19/22, LpPool-1/2/11/18/22, GlobalMaxPool,
  * GlobalAveragePool, GlobalLpPool-1/2/22, MaxUnpool-9/11/22.
  */
+#include "ops/pooling.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "ops/pool_nd.h"
 #include "simd/vector.h"
-
-typedef struct pool_params {
-    ln_window window;
-    ln_pool_kind kind;
-    bool global;
-    bool count_include_pad;
-    bool column_major; /* storage_order of MaxPool */
-    float p;
-} pool_params;
 
 typedef struct pooling {
     ln_window_shape window;
@@ -45,7 +37,7 @@ static void to_kernel(const ln_window_shape *s, struct ln_pooling *out) {
 }
 
 static ln_status infer_pool(ln_op *op) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const ln_value *x = ln_in(op, 0);
     pooling *pool = LN_LOCAL(op, pooling);
     LN_TRY(ln_window_resolve(op, &params->window, &x->shape, params->global ? x->shape.dims + 2 : NULL,
@@ -73,7 +65,7 @@ static ln_status infer_pool(ln_op *op) {
 
 /* ---- float32 kernels ---- */
 
-static void pool_floats(const pool_params *params, const pooling *pool, float *dst, int64_t *indices,
+static void pool_floats(const ln_pool_params *params, const pooling *pool, float *dst, int64_t *indices,
                         const float *src, int64_t base) {
     switch (params->kind) {
     case LN_POOL_MAX:
@@ -106,7 +98,7 @@ static int64_t reversed_index(const ln_window_shape *s, int64_t index) {
 }
 
 static void pool_doubles(const ln_op *op, int64_t plane, double *src) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const pooling *pool = (const pooling *)(const void *)op->local;
     const ln_value *x = op->inputs[0];
     double *dst = src + pool->in_plane;
@@ -125,7 +117,7 @@ static void pool_doubles(const ln_op *op, int64_t plane, double *src) {
 }
 
 static void plane_task(ln_op *op, int64_t plane, void *scratch) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const pooling *pool = LN_LOCAL(op, pooling);
     const ln_value *x = op->inputs[0];
     ln_value *y = op->outputs[0];
@@ -152,7 +144,7 @@ static ln_status run_pool(ln_op *op) {
 
 /* Global pooling is a reduction over contiguous planes. */
 static void global_task(ln_op *op, int64_t plane, void *scratch) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const pooling *pool = LN_LOCAL(op, pooling);
     const float *src = (const float *)op->inputs[0]->data + plane * pool->in_plane;
     float *dst = (float *)op->outputs[0]->data + plane;
@@ -162,7 +154,7 @@ static void global_task(ln_op *op, int64_t plane, void *scratch) {
 }
 
 static ln_status run_global(ln_op *op) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const ln_shape *x = &op->inputs[0]->shape;
     const bool reduces = op->inputs[0]->dtype == LN_FLOAT && params->kind != LN_POOL_LP;
     return ln_op_grid(op, reduces ? global_task : plane_task, x->dims[0] * x->dims[1]);
@@ -172,7 +164,7 @@ static ln_status run_global(ln_op *op) {
 
 /* The shape that the window attributes give: what the indices count elements of. */
 static ln_status unpooled_shape(ln_op *op, ln_shape *shape) {
-    const pool_params *params = op->params;
+    const ln_pool_params *params = op->params;
     const ln_window *w = &params->window;
     const int rank = shape->rank - 2;
     LN_OP_CHECK(op,
@@ -247,8 +239,8 @@ static ln_status run_unpool(ln_op *op) {
 
 /* ---- Build ---- */
 
-static pool_params *new_params(ln_build *build, ln_pool_kind kind) {
-    pool_params *params = ln_build_params(build, sizeof *params);
+static ln_pool_params *new_params(ln_build *build, ln_pool_kind kind) {
+    ln_pool_params *params = ln_build_params(build, sizeof *params);
     if (params) {
         params->kind = kind;
         params->p = 2.0F;
@@ -258,7 +250,7 @@ static pool_params *new_params(ln_build *build, ln_pool_kind kind) {
 }
 
 static ln_status build_max(ln_build *build) {
-    pool_params *params = new_params(build, LN_POOL_MAX);
+    ln_pool_params *params = new_params(build, LN_POOL_MAX);
     if (params) {
         params->column_major = ln_attr_bool(build, "storage_order", false);
     }
@@ -266,7 +258,7 @@ static ln_status build_max(ln_build *build) {
 }
 
 static ln_status build_average(ln_build *build) {
-    pool_params *params = new_params(build, LN_POOL_AVERAGE);
+    ln_pool_params *params = new_params(build, LN_POOL_AVERAGE);
     if (params) {
         params->count_include_pad = ln_attr_bool(build, "count_include_pad", false);
     }
@@ -275,7 +267,7 @@ static ln_status build_average(ln_build *build) {
 
 /* p is a float before version 2. */
 static ln_status build_lp(ln_build *build) {
-    pool_params *params = new_params(build, LN_POOL_LP);
+    ln_pool_params *params = new_params(build, LN_POOL_LP);
     if (params) {
         params->p = build->opset < 2 ? ln_attr_float(build, "p", 2.0F) : (float)ln_attr_int(build, "p", 2);
         if (params->p <= 0) {
@@ -287,7 +279,7 @@ static ln_status build_lp(ln_build *build) {
 
 static ln_status build_global(ln_build *build, ln_status (*form)(ln_build *)) {
     LN_TRY(form(build));
-    pool_params *params = build->node->params;
+    ln_pool_params *params = build->node->params;
     params->global = true;
     return LN_OK;
 }
