@@ -5,7 +5,8 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { distDir, root } from './lib/paths.mjs';
+import { readCatalogue } from './lib/catalogue.mjs';
+import { root } from './lib/paths.mjs';
 
 const page = join(root, 'docs', 'operators.md');
 const HIDDEN_DOMAIN = 'linnet'; // operators that only rewrites make
@@ -24,16 +25,6 @@ const SHORT = {
 const FIXED = { f: 'float32', d: 'float64', h: 'float16', l: 'int64', i: 'int32', u: 'uint8', b: 'bool', s: 'string' };
 
 const short = (name) => SHORT[name] ?? name.replace('uint', 'u').replace('int', 'i');
-
-/** The catalogue of a wasm artifact, which imports nothing. */
-async function readCatalogue() {
-  const { instance } = await WebAssembly.instantiate(readFileSync(join(distDir, 'linnet.simd.wasm')), {});
-  const { memory, _initialize, ln_operators_json: operatorsJson } = instance.exports;
-  _initialize();
-  const start = operatorsJson();
-  const bytes = new Uint8Array(memory.buffer, start);
-  return JSON.parse(new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0))));
-}
 
 /** "AA?>A" as "T, T? → T"; fixed types by name. */
 function describeSignature(signature) {

@@ -26,6 +26,7 @@ MODULES = (
     "cases_contrib",
     "cases_quantised",
     "cases_rare",
+    "cases_newest",
 )
 
 
