@@ -3,12 +3,13 @@
  * X is [tokens,hidden] or [batch,length,hidden], the router gives a score for each token and expert. A token's experts are those of the
  * k largest scores; what they answer is summed, weighted by the softmax of the scores. An expert computes fc2(act(fc1 x)), or fc2(act(fc1 x) *
  * fc3 x), or for swiglu a gate and a line that fc1 gives together. Weights are [experts, out, in], or [experts, in, out] as
- * older models have them. QMoE keeps weights of 2, 4 or 8 bits, low bits first, with a scale for each row or each block of a
+ * older models have them. QMoE keeps weights of 2 to 8 bits, low bits first, with a scale for each row or each block of a
  * row. A task is a token: rows of weights are turned into float32 where they are not, and multiplied by dot products.
  */
 #include <math.h>
 #include <string.h>
 
+#include "base/packed.h"
 #include "ops/op.h"
 #include "simd/vector.h"
 
@@ -35,7 +36,8 @@ typedef struct moe_params {
     int bits[LAYERS];
     moe_activation activation;
     moe_fusion fusion;
-    bool normalizes;
+    bool normalizes, sparse;
+    bool limits_result; /* swiglu: the limit applies behind the gate's activation */
     float limit, alpha, beta;
 } moe_params;
 
@@ -67,19 +69,24 @@ static ln_status build_params(ln_build *build, const moe_inputs *at) {
     const int64_t all = ln_attr_int(build, "expert_weight_bits", 4);
     for (int layer = 0; layer < LAYERS; layer++) {
         params->bits[layer] = (int)ln_attr_int(build, bits[layer], all);
-        if (at->quantized && params->bits[layer] != 2 && params->bits[layer] != 4 &&
-            params->bits[layer] != 8) {
-            return ln_build_fail(build, LN_UNSUPPORTED, "expert weights of %d bits are not supported",
+        if (params->bits[layer] < 2 || params->bits[layer] > 8) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "expert weights of %d bits, expected 2 to 8",
                                  params->bits[layer]);
         }
     }
+    params->sparse = ln_attr_bool(build, "use_sparse_mixer", false);
+    params->limits_result = ln_attr_bool(build, "swiglu_limit_after_activation", false);
     const char *type = ln_attr_string(build, "quant_type", "int");
-    if ((type && strcmp(type, "int") != 0) || ln_attr_bool(build, "use_sparse_mixer", false) ||
-        ln_attr_bool(build, "swiglu_limit_after_activation", false) ||
-        ln_attr_int(build, "weights_prepacked", 0) > 0) {
+    if (type && strcmp(type, "int") != 0) {
         return ln_build_fail(build, LN_UNSUPPORTED,
-                             "only integer weights that are not packed, without a sparse mixer, "
-                             "are supported");
+                             "expert weights of quant_type '%s' cannot be read: only 'int'", type);
+    }
+    if (ln_attr_int(build, "weights_prepacked", 0) > 0) {
+        return ln_build_fail(build, LN_UNSUPPORTED, "weights prepacked for another runtime cannot be read");
+    }
+    if (params->sparse && params->k > 2) {
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "the sparse mixer takes 2 experts, k is %lld",
+                             (long long)params->k);
     }
     if (params->k <= 0 || params->block < 0 || params->fusion > FUSION_HALVES) {
         return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "k, block_size or swiglu_fusion is out of range");
@@ -176,16 +183,12 @@ static ln_status infer_moe(ln_op *op) {
 
 /* ---- One layer of one expert ---- */
 
-static int code_at(const uint8_t *bytes, int64_t index, int bits) {
-    const int64_t bit = index * bits;
-    return bytes[bit / 8] >> (bit % 8) & ((1 << bits) - 1);
-}
-
 /* Row `row` of quantised weights, of the expert's `rows`. */
 static void dequantize(const ln_op *op, int layer, int64_t expert, int64_t rows, int64_t row, int64_t n,
                        float *out) {
     const moe_params *params = op->params;
     const int bits = params->bits[layer];
+    const unsigned width = (unsigned)bits;
     const ln_value *scales = input_at(op, params->at->scales[layer]);
     const ln_value *zeros = input_at(op, params->at->zeros[layer]);
     const int64_t index = expert * rows + row;
@@ -197,13 +200,15 @@ static void dequantize(const ln_op *op, int layer, int64_t expert, int64_t rows,
         int zero = 1 << (bits - 1);
         float scale = 0;
         if (zeros && params->block > 0) {
-            zero = code_at((const uint8_t *)zeros->data + index * ((blocks * bits + 7) / 8), b, bits);
+            zero = (int)ln_packed_get((const uint8_t *)zeros->data + index * ((blocks * bits + 7) / 8), b,
+                                      width);
         } else if (zeros) {
-            zero = code_at((const uint8_t *)zeros->data + expert * ((rows * bits + 7) / 8), row, bits);
+            zero = (int)ln_packed_get((const uint8_t *)zeros->data + expert * ((rows * bits + 7) / 8), row,
+                                      width);
         }
         ln_load_f32(scales->dtype, scales->data, index * blocks + b, 1, &scale);
         for (int64_t i = b * block; i < n && i < (b + 1) * block; i++) {
-            out[i] = (float)(code_at(codes, i, bits) - zero) * scale;
+            out[i] = (float)((int)ln_packed_get(codes, i, width) - zero) * scale;
         }
     }
 }
@@ -241,11 +246,12 @@ static void project(const ln_op *op, int layer, int64_t expert, const float *x, 
     }
 }
 
-/* min(gate, limit) * sigmoid(alpha * gate) * (clamp(line) + beta). */
+/* min(gate, limit) * sigmoid(alpha * gate) * (clamp(line) + beta), or with the limit around the first product. */
 static float swiglu(const moe_params *params, float gate, float line) {
-    const float g = gate > params->limit ? params->limit : gate;
+    const float g = gate > params->limit && !params->limits_result ? params->limit : gate;
     const float l = line > params->limit ? params->limit : line < -params->limit ? -params->limit : line;
-    return g / (1 + expf(-params->alpha * g)) * (l + params->beta);
+    const float first = g / (1 + expf(-params->alpha * g));
+    return (first > params->limit && params->limits_result ? params->limit : first) * (l + params->beta);
 }
 
 /* What goes into fc2, from the fc1 row and the fc3 row, or NULL where there is none. */
@@ -268,6 +274,20 @@ static void activate(const moe_params *params, float *h, const float *third, int
 }
 
 /* ---- Routing ---- */
+
+/* The sparse mixer's weight of an expert: its share of the softmax over the experts that are left and close to it, so close
+ * that the difference is at most 2 % of the larger score. */
+static float sparse_weight(const float *scores, int64_t experts, const int32_t *chosen, int64_t rank) {
+    const float best = scores[chosen[rank]];
+    float sum = 0;
+    for (int64_t e = 0; e < experts; e++) {
+        const float size = fabsf(scores[e]) > best ? fabsf(scores[e]) : best;
+        if ((rank == 0 || e != chosen[0]) && best - scores[e] <= 0.02F * size) {
+            sum += expf(scores[e] - best);
+        }
+    }
+    return 1 / sum;
+}
 
 /* The softmax of a token's scores, and the numbers of its experts, best first (the first of equals). */
 static void route(const ln_op *op, int64_t token, float *weights, float *scores, int32_t *chosen) {
@@ -292,6 +312,12 @@ static void route(const ln_op *op, int64_t token, float *weights, float *scores,
         }
         chosen[i] = best;
         sum += weights[best];
+    }
+    for (int64_t i = 0; params->sparse && !mixing && i < params->k; i++) {
+        weights[chosen[i]] = sparse_weight(scores, m->experts, chosen, i);
+    }
+    if (params->sparse) {
+        return;
     }
     /* QMoE's own weights are the softmax over the chosen experts alone. */
     const bool normalizes = params->normalizes || (params->at->quantized && !mixing);
