@@ -1,9 +1,9 @@
 // Real models with reference outputs: every folder of $LINNET_CORPORA/models, and of tests/data.
 //
-//   node tests/models/run.mjs [--json FILE] [--only a,b] [--artifact A] [--threads N]
+//   node tests/models/run.mjs [--json FILE] [--only a,b] [--artifact A] [--threads N] [--dir FOLDER]
 //
 // A folder holds model.onnx and test_data_set_N; tolerances.tsv beside the folders says how near the outputs have to be.
-// LINNET_WASM=file.wasm tests a build other than dist/'s.
+// LINNET_WASM=file.wasm tests a build other than dist/'s. --dir takes the models of another folder instead, the bench's zoo.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { compare } from '../support/compare.mjs';
 import { compareDetections } from './detections.mjs';
 
 const { values: args } = parseArgs({
-  options: { json: { type: 'string' }, only: { type: 'string' }, artifact: { type: 'string' }, threads: { type: 'string' } },
+  options: { json: { type: 'string' }, only: { type: 'string' }, artifact: { type: 'string' }, threads: { type: 'string' }, dir: { type: 'string' } },
 });
 const wasm = process.env.LINNET_WASM;
 const artifact = args.artifact ?? (wasm && /relaxed/.test(basename(wasm)) ? 'relaxed' : args.threads ? undefined : 'simd');
@@ -28,7 +28,7 @@ if (artifact?.startsWith('relaxed') && !probeEngine().relaxed && newerNode() !==
 }
 const options = { artifact, ...(wasm && { wasm }), ...(args.threads && { threads: Number(args.threads) }) };
 
-const roots = [corporaDir && join(corporaDir, 'models'), fileURLToPath(new URL('../data', import.meta.url))].filter((dir) => dir && existsSync(dir));
+const roots = args.dir ? [args.dir] : [corporaDir && join(corporaDir, 'models'), fileURLToPath(new URL('../data', import.meta.url))].filter((dir) => dir && existsSync(dir));
 const folders = roots.flatMap((root) => {
   const tolerances = readTolerances(join(root, 'tolerances.tsv'));
   const names = readdirSync(root).filter((name) => existsSync(join(root, name, 'model.onnx'))).sort();

@@ -159,8 +159,8 @@ def encode_value(value, info):
     return numpy_helper.from_array(array, info.name)
 
 
-def write_fixture(folder, model, sets, check=True):
-    """Write the folder anew. `sets` is a list of (inputs, outputs), each a list in graph order.
+def write_fixture(folder, model, sets, check=True, names=None):
+    """Write the folder anew. `sets` is a list of (inputs, outputs), each a list in graph order; `names` go in the place of their numbers.
 
     `check=False` is for models that the checker refuses and runtimes take: operators past their deprecation.
     """
@@ -173,7 +173,7 @@ def write_fixture(folder, model, sets, check=True):
     (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
     inputs_info, outputs_info = fed_inputs(model), list(model.graph.output)
     for index, (inputs, outputs) in enumerate(sets):
-        part = folder / f"test_data_set_{index}"
+        part = folder / f"test_data_set_{names[index] if names else index}"
         part.mkdir()
         for kind, values, infos in (("input", inputs, inputs_info), ("output", outputs, outputs_info)):
             if len(values) != len(infos):
@@ -186,16 +186,22 @@ def write_fixture(folder, model, sets, check=True):
 
 def run_onnxruntime(model, inputs):
     """Outputs of native ONNX Runtime with graph optimisation off, one thread."""
+    return answers_onnxruntime(model, [inputs])[0]
+
+
+def answers_onnxruntime(model, sets, optimised=False):
+    """What one session gives for each list of inputs: with graph optimisation off and one thread, or with all of both."""
     import onnxruntime as ort
 
     ort.set_default_logger_severity(4)
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    if not optimised:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in fed_inputs(model)]
-    return session.run(None, dict(zip(names, inputs)))
+    return [session.run(None, dict(zip(names, inputs))) for inputs in sets]
 
 
 def check_against(model, sets, atol=1e-4, rtol=1e-3):

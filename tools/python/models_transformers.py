@@ -55,7 +55,7 @@ def _export(module, batches, inputs, outputs, axes, opset=17):
     return model, _answers(module, batches)
 
 
-class _Call(nn.Module):
+class ByName(nn.Module):
     """Calls `model` with tensors under the given names and keeps one field of the result."""
 
     def __init__(self, model, names, field):
@@ -68,7 +68,7 @@ class _Call(nn.Module):
 
 def _encoder(model, batches, names, field, outputs_axes, opset=17):
     axes = {name: {0: "batch", 1: "sequence"} for name in names}
-    return _export(_Call(model, names, field), batches, names, [field], {**axes, field: outputs_axes}, opset)
+    return _export(ByName(model, names, field), batches, names, [field], {**axes, field: outputs_axes}, opset)
 
 
 def bert_ner():
@@ -82,7 +82,7 @@ def bert_ner():
     return _encoder(model, batches, ["input_ids", "attention_mask", "token_type_ids"], "logits", {0: "batch", 1: "sequence"})
 
 
-class _SentenceEmbedding(nn.Module):
+class SentenceEmbedding(nn.Module):
     """Mean over the tokens that count, scaled to length 1, as sentence-transformers does."""
 
     def __init__(self, encoder):
@@ -99,7 +99,7 @@ class _SentenceEmbedding(nn.Module):
 def sentence_embedding():
     """A MiniLM-like encoder with pooling and normalisation in the graph."""
     rng = np.random.default_rng(2)
-    model = _SentenceEmbedding(transformers.BertModel(transformers.BertConfig(**SMALL), add_pooling_layer=False))
+    model = SentenceEmbedding(transformers.BertModel(transformers.BertConfig(**SMALL), add_pooling_layer=False))
     batches = [_tokens(rng, lengths) for lengths in ([8, 5], [3], [20, 1, 13, 20])]
     axes = {name: {0: "batch", 1: "sequence"} for name in ("input_ids", "attention_mask", "token_embeddings")}
     return _export(model, batches, ["input_ids", "attention_mask"], ["token_embeddings", "sentence_embedding"], {**axes, "sentence_embedding": {0: "batch"}})
@@ -170,7 +170,7 @@ def vit():
     )
     model = transformers.ViTForImageClassification(config)
     batches = [[rng.standard_normal((n, 3, 16, 16)).astype(np.float32)] for n in (1, 2)]
-    return _export(_Call(model, ["pixel_values"], "logits"), batches, ["pixel_values"], ["logits"], {"pixel_values": {0: "batch"}, "logits": {0: "batch"}})
+    return _export(ByName(model, ["pixel_values"], "logits"), batches, ["pixel_values"], ["logits"], {"pixel_values": {0: "batch"}, "logits": {0: "batch"}})
 
 
 def clip_text():
@@ -225,7 +225,7 @@ def whisper_encoder():
     model = _whisper().model.encoder
     batches = [[rng.standard_normal((n, 16, 24)).astype(np.float32)] for n in (1, 2)]
     return _export(
-        _Call(model, ["input_features"], "last_hidden_state"),
+        ByName(model, ["input_features"], "last_hidden_state"),
         batches,
         ["input_features"],
         ["last_hidden_state"],
@@ -233,7 +233,7 @@ def whisper_encoder():
     )
 
 
-class _WhisperDecoder(nn.Module):
+class WhisperDecoder(nn.Module):
     """First decoding pass: no cache in, logits and the cache of both attentions out."""
 
     def __init__(self, model):
@@ -251,7 +251,7 @@ class _WhisperDecoder(nn.Module):
         )
 
 
-class _WhisperDecoderPast(nn.Module):
+class WhisperDecoderPast(nn.Module):
     """Next passes: one token and both caches in, logits and the grown self-attention cache out."""
 
     def __init__(self, model):
@@ -279,16 +279,16 @@ def _flat_cache(cache):
     return [tensor for layer in cache.layers for tensor in (layer.keys, layer.values)]
 
 
-def _cache_names(prefix, layers=2):
+def cache_names(prefix, layers=2):
     return [f"{prefix}.{layer}.{kind}" for layer in range(layers) for kind in ("key", "value")]
 
 
 def whisper_decoder():
     """Causal self-attention and cross-attention over the encoder's states; gives the caches."""
     rng = np.random.default_rng(9)
-    module = _WhisperDecoder(_whisper()).eval()
+    module = WhisperDecoder(_whisper()).eval()
     batches = [[rng.integers(3, VOCABULARY, (n, t)), rng.standard_normal((n, 12, 24)).astype(np.float32)] for n, t in ((1, 4), (2, 7))]
-    own, cross = _cache_names("present.decoder"), _cache_names("present.encoder")
+    own, cross = cache_names("present.decoder"), cache_names("present.encoder")
     axes = {
         "input_ids": {0: "batch", 1: "length"},
         "encoder_hidden_states": {0: "batch"},
@@ -303,15 +303,15 @@ def whisper_decoder_past():
     """One token at a time with caches in and out; continues two prefixes of different length."""
     rng = np.random.default_rng(10)
     whisper = _whisper()
-    first, module = _WhisperDecoder(whisper).eval(), _WhisperDecoderPast(whisper).eval()
+    first, module = WhisperDecoder(whisper).eval(), WhisperDecoderPast(whisper).eval()
     batches = []
     with torch.no_grad():
         for n, t in ((1, 3), (2, 8)):
             states = torch.from_numpy(rng.standard_normal((n, 12, 24)).astype(np.float32))
             caches = first(torch.from_numpy(rng.integers(3, VOCABULARY, (n, t))), states)[1:]
             batches.append([rng.integers(3, VOCABULARY, (n, 1)), *[c.numpy() for c in caches]])
-    past = _cache_names("past.decoder") + _cache_names("past.encoder")
-    present = _cache_names("present.decoder")
+    past = cache_names("past.decoder") + cache_names("past.encoder")
+    present = cache_names("present.decoder")
     axes = {
         "input_ids": {0: "batch"},
         "logits": {0: "batch"},
@@ -321,7 +321,7 @@ def whisper_decoder_past():
     return _export(module, batches, ["input_ids", *past], ["logits", *present], axes)
 
 
-class _CausalPast(nn.Module):
+class CausalPast(nn.Module):
     """A causal language model with its key and value cache as plain inputs and outputs."""
 
     def __init__(self, model):
@@ -335,7 +335,7 @@ class _CausalPast(nn.Module):
 
 def _causal(model, rng, heads, width):
     """Prefill (empty cache), one more token, and a batch with left padding and several tokens at once."""
-    module = _CausalPast(model).eval()
+    module = CausalPast(model).eval()
 
     def step(batch, length, past, padding=()):
         ids = rng.integers(3, VOCABULARY, (batch, length))
@@ -356,7 +356,7 @@ def _causal(model, rng, heads, width):
             present = [t.numpy() for t in module(*map(torch.from_numpy, batches[-1]))[1:]]
             batches.append(step(batch, more, present, padding))
     batches = [batches[1], batches[0], batches[3], batches[2]]
-    past, present = _cache_names("past_key_values"), _cache_names("present")
+    past, present = cache_names("past_key_values"), cache_names("present")
     axes = {
         "input_ids": {0: "batch", 1: "sequence"},
         "attention_mask": {0: "batch", 1: "total"},
