@@ -1,143 +1,165 @@
 // Side by side: linnet with relaxed SIMD and without, onnxruntime-web, and onnxruntime-node, on the models of
-// $LINNET_CORPORA/models and tests/data.
+// $LINNET_CORPORA/models and tests/data, and on a zoo that tools/python/export_zoo.py made.
 //
-//   node bench/run.mjs [--json FILE] [--models a,b] [--threads N] [--seconds S]
+//   node bench/run.mjs [--json FILE] [--zoo DIR] [--models a,b*] [--skip a,b*] [--threads 1,2] [--seconds S] [--cold]
+//     [--decode STEPS] [--clock cpu]
 //
-// All engines run in one process and take turns, a batch of runs each, so that a slow moment of the machine hits them
-// alike. What counts is the median over the rounds. An engine that refuses a model leaves its cell empty, and means are
-// over the models that both engines ran. LINNET_WASM_RELAXED and LINNET_WASM_SIMD name other builds than dist/'s.
+// All engines run in one process and take turns (lib/measure.mjs). A model of the zoo gives a case per set of inputs, like
+// bert-base@128x1. An engine that refuses a model leaves its cell empty, and means are over the models that both engines ran.
+// --threads takes several counts, measured one after the other; the first one fills the main columns. --cold adds session
+// creation, first run and memory, each from a process of its own; --decode adds the decoding loops. --clock cpu counts the
+// process's time instead of the wall's: for one thread on a busy machine, where ratios of it still mean something.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { cpus } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
-import * as linnet from 'linnet';
 import { probeEngine } from '../js/artifacts.js';
-import { loadFolder } from '../tests/conformance/cases.mjs';
-import { corporaDir } from '../tests/conformance/corpora.mjs';
 import { newerNode } from '../tools/lib/paths.mjs';
+import { memoryBandwidth } from './lib/bandwidth.mjs';
+import { coldRun } from './lib/cold.mjs';
+import { decode, LOOPS } from './lib/decode.mjs';
+import { COLUMNS, engineVersions, loadEngine, ownFeeds } from './lib/engines.mjs';
+import { measureInTurns } from './lib/measure.mjs';
+import { listModels, loadFeeds } from './lib/models.mjs';
+import { geometricMeans, ratio } from './lib/stats.mjs';
 
 const { values: args } = parseArgs({
-  options: { json: { type: 'string' }, models: { type: 'string' }, threads: { type: 'string', default: '1' }, seconds: { type: 'string', default: '1' } },
+  options: {
+    json: { type: 'string' }, zoo: { type: 'string' }, models: { type: 'string' }, skip: { type: 'string' }, threads: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '1' }, cold: { type: 'boolean' }, decode: { type: 'string' }, clock: { type: 'string', default: 'wall' },
+  },
 });
 if (!probeEngine().relaxed && newerNode() !== process.execPath) {
   process.exit(spawnSync(newerNode(), process.argv.slice(1), { stdio: 'inherit' }).status ?? 1);
 }
-const threads = Number(args.threads);
-const WARM_MS = 400;
-const BATCH_MS = 20;
-const MIN_ROUNDS = 5;
+const threadCounts = args.threads.split(',').map(Number);
+const [threads] = threadCounts;
 
-const require = createRequire(import.meta.url);
-const ortWeb = await optional(() => import('onnxruntime-web'));
-const ortNode = await optional(() => import('onnxruntime-node'));
-if (ortWeb) {
-  const folder = dirname(require.resolve('onnxruntime-web'));
-  ortWeb.env.wasm.wasmBinary = readFileSync(join(folder, 'ort-wasm-simd-threaded.wasm'));
-  ortWeb.env.wasm.numThreads = threads;
-  ortWeb.env.logLevel = 'error';
+const report = {
+  date: new Date().toISOString(),
+  engine: `Node ${process.version}, V8 ${process.versions.v8}`,
+  cpu: `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores`,
+  memory_bytes: totalmem(),
+  bandwidth_gb_s: memoryBandwidth(),
+  versions: engineVersions(),
+  threads,
+  thread_counts: threadCounts,
+  clock: args.clock,
+  models: [],
+};
+console.log(`${report.engine}; ${report.cpu}, reads ${report.bandwidth_gb_s.toFixed(1)} GB/s; ${threads} thread${threads > 1 ? 's' : ''}; milliseconds, medians`);
+
+const REFERENCE = 'one thread';
+const now = args.clock === 'cpu' ? () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; } : undefined;
+/** Per thread count, the engines by column. Of more threads, the first column on one thread takes part for the gain. */
+const engines = new Map();
+for (const count of report.thread_counts) {
+  const loaded = new Map();
+  if (count !== threads) loaded.set(REFERENCE, await loadEngine(COLUMNS[0], threads));
+  for (const column of COLUMNS) {
+    try {
+      loaded.set(column, await loadEngine(column, count));
+    } catch (error) {
+      console.log(`${column.replace('_ms', '')} is not here: ${error.message.split('\n')[0]}`);
+    }
+  }
+  engines.set(count, loaded);
 }
 
-const artifact = (kernels) => (threads > 1 ? { artifact: `${kernels}.threads`, threads } : { artifact: kernels });
-const build = (name) => (process.env[name] ? { wasm: process.env[name] } : {});
-/** Column name to a function that creates a session, or undefined where the engine is not there. */
-const ENGINES = {
-  linnet_relaxed_ms: { api: linnet, options: { ...artifact('relaxed'), ...build('LINNET_WASM_RELAXED') } },
-  linnet_simd_ms: { api: linnet, options: { ...artifact('simd'), ...build('LINNET_WASM_SIMD') } },
-  ort_web_ms: { api: ortWeb, options: { executionProviders: ['wasm'], logSeverityLevel: 3 } },
-  ort_node_ms: { api: ortNode, options: { executionProviders: ['cpu'], intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 } },
-};
-const RATIOS = {
-  relaxed_over_ort_web: ['ort_web_ms', 'linnet_relaxed_ms'],
-  simd_over_ort_web: ['ort_web_ms', 'linnet_simd_ms'],
-  relaxed_over_ort_node: ['ort_node_ms', 'linnet_relaxed_ms'],
-};
-
-const roots = [corporaDir && join(corporaDir, 'models'), fileURLToPath(new URL('../tests/data', import.meta.url))].filter((dir) => dir && existsSync(dir));
-const folders = roots.flatMap((root) => readdirSync(root).filter((name) => existsSync(join(root, name, 'model.onnx'))).sort().map((name) => ({ name, dir: join(root, name) })));
-const wanted = args.models?.split(',');
-for (const name of wanted ?? []) if (!folders.some((each) => each.name === name)) throw new Error(`no model '${name}'`);
-
-const engine = `Node ${process.version}, V8 ${process.versions.v8}`;
-const cpu = cpus()[0]?.model ?? 'unknown';
-console.log(`${engine}; ${cpu}; ${threads} thread${threads > 1 ? 's' : ''}; milliseconds, medians`);
-console.log(['model'.padEnd(24), ...Object.keys(ENGINES).map((each) => each.replace('_ms', '').padStart(15)), 'web/relaxed'.padStart(13), 'web/simd'.padStart(10)].join(''));
-const models = [];
-for (const folder of folders) if (!wanted || wanted.includes(folder.name)) models.push(await measure(folder));
-const geomean = Object.fromEntries(Object.entries(RATIOS).map(([name, [over, under]]) => [name, geometricMean(models, over, under)]));
-console.log(Object.entries(geomean).map(([name, value]) => `${name} ${value?.toFixed(3) ?? '-'}`).join('   '));
-if (args.json) writeFileSync(args.json, `${JSON.stringify({ engine, cpu, threads, models, geomean }, null, 1)}\n`);
+console.log(line('model', [...COLUMNS.map((each) => each.replace('_ms', '')), 'web/relaxed', 'web/simd']));
+for (const model of listModels({ zoo: args.zoo, only: args.models, skip: args.skip })) await measureModel(model);
+for (const group of new Set(report.models.map((each) => each.group))) {
+  const means = geometricMeans(report.models.filter((each) => each.group === group));
+  (report.geomeans ??= {})[group] = means;
+  console.log(`${group}: ${summary(means)}`);
+}
+// The mean that targets speak of leaves the zoo out, whose models are many sizes of few.
+const counted = report.models.filter(({ group }) => group !== 'zoo');
+report.geomean = geometricMeans(counted.length ? counted : report.models);
+console.log(summary(report.geomean));
+if (args.json) writeFileSync(args.json, `${JSON.stringify(report, null, 1)}\n`);
 // onnxruntime-web's threads would keep the process alive.
 process.exit(0);
 
-async function optional(load) {
-  try {
-    const module = await load();
-    return module.InferenceSession ? module : module.default;
-  } catch (error) {
-    console.log(`not here: ${error.message.split('\n')[0]}`);
-    return undefined;
+/** Measures the model's cases at every thread count. */
+async function measureModel(model) {
+  const cold = args.cold ? await measureCold(model) : undefined;
+  const feeds = loadFeeds(model);
+  const rows = model.cases.map((name) => ({ name, group: model.group }));
+  if (cold) rows[0].cold = cold;
+  report.models.push(...rows);
+  for (const count of report.thread_counts) {
+    const sessions = await openAll(model, engines.get(count), feeds.get(model.cases[0]));
+    for (const row of rows) {
+      const runs = {};
+      for (const [column, { engine, session }] of Object.entries(sessions)) {
+        const own = ownFeeds(engine, feeds.get(row.name));
+        runs[column] = () => session.run(own);
+      }
+      const results = await measureInTurns(runs, Number(args.seconds), { isThreaded: count > 1, now });
+      if (count === threads) fillRow(row, results);
+      else fillThreads(row, count, results);
+    }
+    if (args.decode) await measureDecoding(model, feeds, sessions, count);
+    for (const { session } of Object.values(sessions)) await session.release();
   }
 }
 
-/** Resolves to { name, and milliseconds or null per engine }. */
-async function measure({ name, dir }) {
-  const { model, sets } = loadFolder(dir);
-  const [{ feeds }] = sets;
-  const runners = {};
-  const refusals = {};
-  for (const [column, { api, options }] of Object.entries(ENGINES)) {
-    if (!api) continue;
+/** Sessions that have run once, by column, of the engines that take the model. */
+async function openAll(model, loaded, feeds) {
+  const sessions = {};
+  for (const [column, engine] of loaded) {
     try {
-      const session = await api.InferenceSession.create(api === linnet ? join(dir, 'model.onnx') : model, options);
-      const own = Object.fromEntries(Object.entries(feeds).map(([input, { type, data, dims }]) => [input, new api.Tensor(type, data, dims)]));
-      await session.run(own);
-      runners[column] = { run: () => session.run(own), release: () => session.release(), times: [] };
+      const session = await engine.open(model.file);
+      await session.run(ownFeeds(engine, feeds));
+      sessions[column] = { engine, session };
     } catch (error) {
-      refusals[column] = error.message.split('\n')[0];
+      console.log(`  ${column.replace('_ms', '')} refuses ${model.name}: ${error.message.split('\n')[0].slice(0, 150)}`);
     }
   }
-  for (const runner of Object.values(runners)) await warmUp(runner);
-  const end = performance.now() + 1000 * Number(args.seconds) * Object.keys(runners).length;
-  for (let round = 0; round < MIN_ROUNDS || performance.now() < end; round++) for (const runner of Object.values(runners)) runner.times.push(await batch(runner));
-  for (const { release } of Object.values(runners)) await release();
-  const row = { name, ...Object.fromEntries(Object.keys(ENGINES).map((column) => [column, runners[column] ? median(runners[column].times) : null])) };
-  const ratio = ([over, under]) => (row[over] && row[under] ? (row[over] / row[under]).toFixed(2) : '-');
-  console.log([name.padEnd(24), ...Object.keys(ENGINES).map((column) => (row[column]?.toFixed(3) ?? '-').padStart(15)), ratio(RATIOS.relaxed_over_ort_web).padStart(13), ratio(RATIOS.simd_over_ort_web).padStart(10)].join(''));
-  for (const [column, reason] of Object.entries(refusals)) console.log(`  ${column.replace('_ms', '')} refuses: ${reason.slice(0, 150)}`);
-  return row;
+  return sessions;
 }
 
-/** Runs until the engine's compilers have settled, and learns how many runs make a batch. */
-async function warmUp(runner) {
-  const start = performance.now();
-  let runs = 0;
-  let last = Infinity;
-  while (runs < 3 || performance.now() - start < WARM_MS) {
-    const begin = performance.now();
-    await runner.run();
-    last = performance.now() - begin;
-    runs++;
+async function measureCold(model) {
+  const result = {};
+  for (const column of COLUMNS) result[column] = await coldRun(column, model);
+  return result;
+}
+
+async function measureDecoding(model, feeds, { [REFERENCE]: _reference, ...sessions }, count) {
+  const loop = LOOPS.find(({ name }) => name === model.name);
+  const start = loop && feeds.get(`${model.name}@${loop.start}`);
+  if (!start) return;
+  const times = await decode(sessions, start, Number(args.decode), now);
+  const share = (ms) => (loop.weights * 4) / ms / 1e6 / report.bandwidth_gb_s;
+  const columns = Object.fromEntries(Object.entries(times).map(([column, ms]) => [column, { tokens_s: 1000 / ms, bandwidth: share(ms) }]));
+  (report.decode ??= []).push({ name: model.name, threads: count, steps: Number(args.decode), columns });
+  for (const [column, { tokens_s, bandwidth }] of Object.entries(columns)) {
+    console.log(`  decoding on ${count}, ${column.replace('_ms', '').padEnd(14)} ${tokens_s.toFixed(1).padStart(7)} tokens/s, ${(100 * bandwidth).toFixed(0)} % of the bandwidth`);
   }
-  runner.batch = Math.max(1, Math.min(1000, Math.round(BATCH_MS / Math.max(last, 0.005))));
 }
 
-async function batch(runner) {
-  const start = performance.now();
-  for (let i = 0; i < runner.batch; i++) await runner.run();
-  return (performance.now() - start) / runner.batch;
+function fillRow(row, results) {
+  for (const column of COLUMNS) row[column] = results[column]?.ms ?? null;
+  row.spread = Object.fromEntries(COLUMNS.filter((each) => results[each]).map((each) => [each, [results[each].p10, results[each].p90]]));
+  row.rounds = Math.min(...Object.values(results).map(({ times }) => times.length));
+  console.log(line(row.name, [...COLUMNS.map((column) => row[column]?.toFixed(3)), ratio(row, 'relaxed_over_ort_web')?.toFixed(2), ratio(row, 'simd_over_ort_web')?.toFixed(2)]));
 }
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+/** Medians at a further thread count, and what the threads gain for linnet: of the medians, and of the best rounds. */
+function fillThreads(row, count, results) {
+  const columns = Object.fromEntries(COLUMNS.map((column) => [column, results[column]?.ms ?? null]));
+  const [one, more] = [results[REFERENCE], results[COLUMNS[0]]];
+  const gain = one && more ? { median: one.ms / more.ms, best: Math.min(...one.times) / Math.min(...more.times) } : null;
+  (row.more_threads ??= {})[count] = { ...columns, gain };
+  console.log(line(`  on ${count} threads`, [...COLUMNS.map((column) => columns[column]?.toFixed(3)), ratio(columns, 'relaxed_over_ort_web')?.toFixed(2), ratio(columns, 'simd_over_ort_web')?.toFixed(2)]) + (gain ? `   gain ${gain.median.toFixed(2)}, best ${gain.best.toFixed(2)}` : ''));
 }
 
-function geometricMean(rows, over, under) {
-  const logs = rows.filter((row) => row[over] && row[under]).map((row) => Math.log(row[over] / row[under]));
-  return logs.length ? Math.exp(logs.reduce((sum, each) => sum + each, 0) / logs.length) : null;
+function line(name, cells) {
+  return name.padEnd(28) + cells.map((cell) => (cell ?? '-').padStart(15)).join('');
+}
+
+function summary(means) {
+  return Object.entries(means).map(([name, value]) => `${name} ${value?.toFixed(3) ?? '-'}`).join('   ');
 }

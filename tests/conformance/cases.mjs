@@ -39,7 +39,7 @@ export function loadCase(roots, suite, name) {
   return suite === 'light' ? loadLight(dir, name) : loadFolder(join(dir, name));
 }
 
-/** A folder with model.onnx and test_data_set_N, as the standard's cases and the model folders are laid out. */
+/** A folder with model.onnx and test_data_set_N, as the standard's cases and the model folders are laid out; sets go by what follows. */
 export function loadFolder(dir) {
   const model = readFileSync(join(dir, 'model.onnx'));
   const { inputs, outputs, initializers } = readSignature(model);
@@ -53,6 +53,7 @@ export function loadFolder(dir) {
     // Data is bound by index, because many files carry another name. A few old cases give data for initializers too.
     const takers = given.size > fed.length ? inputs : fed;
     return {
+      name: set.slice('test_data_set_'.length),
       feeds: Object.fromEntries([...given].map(([i, bytes]) => [takers[i].name, readValue(takers[i], bytes)])),
       expected: [...read('output_')].sort(([a], [b]) => a - b).map(([i, bytes]) => [outputs[i].name, readValue(outputs[i], bytes)]),
     };
