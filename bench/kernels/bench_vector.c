@@ -1,255 +1,224 @@
 /*
- * The speed of the vector kernels, in the form run.mjs expects: vector math and memory-bound kernels over arrays of
- * 384 KB, which stay in L2, pooling and resizing over planes of common models. The rate counts bytes read and written.
+ * Vector arithmetic in the kernel bench: functions of one and two inputs, reductions, softmax and normalisation, over
+ * arrays of 384 KB, which stay in the second-level cache. Bytes are those read and written. Floating-point operations are
+ * counted where a function has many, from its formula in vmath.h, a multiply-add as two.
  */
-#include <stdlib.h>
+#include "bench.h"
+
 #include <string.h>
 
 #include "../../simd/vector.h"
 
-#define EXPORT __attribute__((visibility("default"), used))
+enum { ELEMENTS = 98304, ROW = 512, ROWS = ELEMENTS / ROW };
 
-enum { ELEMENTS = 98304, ROW = 512, ROWS = ELEMENTS / ROW, PLANES = 7 };
-
-static float *a, *b, *c, *positives, *vector;
+static float *a, *b, *c, *row;
 static uint8_t *bytes;
 
-typedef struct bench_case {
-    const char *name;
-    void (*run)(const struct bench_case *);
-    double moved; /* elements read and written */
-    size_t option;
-} bench_case;
-
-static void run_unary(const bench_case *bench) {
-    const float alpha = bench->option == LN_UNARY_CLIP ? -0.5f : 1.7f;
-    const int positive = bench->option == LN_UNARY_LOG || bench->option == LN_UNARY_SQRT;
-    ln_unary_f32[bench->option](c, positive ? positives : a, ELEMENTS, alpha, 0.5f);
+/* Arrays a power of two apart would share cache sets. */
+static float *floats_apart(size_t count) {
+    return ln_bench_floats(count + 17 * 16) + 17 * 16;
 }
 
-static void run_binary(const bench_case *bench) {
-    ln_binary_f32[bench->option](c, a, 1, b, 1, ELEMENTS);
-}
-
-static void run_compare(const bench_case *bench) {
+static void setup(const ln_bench_case *bench) {
     (void)bench;
-    ln_compare_f32[LN_COMPARE_LT](bytes, a, 1, b, 1, ELEMENTS);
+    a = floats_apart(ELEMENTS);
+    b = floats_apart(ELEMENTS);
+    c = floats_apart(ELEMENTS);
+    row = floats_apart(ROW);
+    bytes = ln_bench_keep(ELEMENTS);
+    memset(bytes, 0, ELEMENTS);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        a[i] *= 2.0f;
+    }
 }
 
-static void run_reduce_inner(const bench_case *bench) {
-    ln_reduce_inner_f32[bench->option](c, a, ROWS, ROW);
+static void setup_positive(const ln_bench_case *bench) {
+    setup(bench);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        a[i] += 2.001f;
+    }
 }
 
-static void run_reduce_outer(const bench_case *bench) {
-    ln_reduce_outer_f32[bench->option](c, a, ROWS, ROW, ROW);
+static void run_unary(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    const float alpha = bench->dims[0] == LN_UNARY_CLIP ? -0.5f : 1.7f;
+    ln_unary_f32[bench->dims[0]](c, a, ELEMENTS, alpha, 0.5f);
 }
 
-static void run_argmax(const bench_case *bench) {
-    (void)bench;
-    ln_arg_inner_f32((int64_t *)(void *)c, a, ROWS, ROW, LN_ARG_MAX, 0);
+static void run_binary(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    ln_binary_f32[bench->dims[0]](c, a, 1, b, bench->dims[1], ELEMENTS);
 }
 
-static void run_softmax(const bench_case *bench) {
-    if (bench->option == 0) {
-        ln_softmax_rows_f32(c, a, ROWS, ROW, 1.0f, NULL, 0);
-    } else if (bench->option == 1) {
-        ln_softmax_rows_f32(c, a, ROWS, ROW, 0.125f, b, ROW);
+static void run_binary_i64(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    ln_binary_i64[bench->dims[0]](c, a, 1, b, 1, ELEMENTS / 2);
+}
+
+static void run_compare(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    if (bench->dims[0] == 0) {
+        ln_compare_f32[LN_COMPARE_LT](bytes, a, 1, b, 1, ELEMENTS);
+    } else if (bench->dims[0] == 1) {
+        ln_compare_i32[LN_COMPARE_EQ](bytes, a, 1, b, 0, ELEMENTS);
     } else {
-        ln_softmax_columns_f32(c, a, ROW, ROWS, ROWS);
+        ln_compare_i64[LN_COMPARE_EQ](bytes, a, 1, b, 0, ELEMENTS / 2);
     }
 }
 
-static void run_norm(const bench_case *bench) {
-    if (bench->option == 0) {
-        ln_layer_norm_rows_f32(c, a, ROWS, ROW, vector, b, 1e-5f, NULL, NULL);
-    } else if (bench->option == 1) {
-        ln_rms_norm_rows_f32(c, a, ROWS, ROW, vector, 1e-5f, NULL);
-    } else {
-        ln_skip_layer_norm_rows_f32(c, NULL, a, b, NULL, ROWS, ROW, vector, b, 1e-5f, NULL, NULL);
-    }
-}
-
-static const struct {
-    size_t dims[4];
-    int perm[4], rank;
-    size_t width;
-} permutations[] = {
-    {{3, 64, 512}, {0, 2, 1}, 3, 4},        /* matrices */
-    {{16, 12, 512}, {1, 0, 2}, 3, 4},       /* long runs */
-    {{1, 128, 12, 64}, {0, 2, 1, 3}, 4, 4}, /* heads */
-    {{256, 384}, {1, 0}, 2, 1},             /* bytes */
-    {{256, 384}, {1, 0}, 2, 2},             /* halves */
-    {{128, 256, 3}, {2, 0, 1}, 3, 4},       /* pixels to planes */
-    {{3, 128, 256}, {1, 2, 0}, 3, 4},       /* planes to pixels */
-};
-
-static void run_transpose(const bench_case *bench) {
-    struct ln_transpose_plan plan;
-    ln_plan_transpose(&plan, permutations[bench->option].dims, permutations[bench->option].perm,
-                      permutations[bench->option].rank, permutations[bench->option].width);
-    ln_transpose_run(&plan, c, a, 0, plan.units);
-}
-
-static const struct ln_pooling poolings[] = {
-    {{1, 112, 112}, {1, 56, 56}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}},
-    {{1, 112, 112}, {1, 56, 56}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
-    {{1, 112, 112}, {1, 112, 112}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1}, {0, 1, 1}},
-    {{1, 112, 112}, {1, 112, 112}, {1, 5, 5}, {1, 1, 1}, {1, 1, 1}, {0, 2, 2}, {0, 2, 2}},
-};
-
-static void run_max_pool(const bench_case *bench) {
-    const struct ln_pooling *p = &poolings[bench->option];
-    for (size_t plane = 0; plane < PLANES; plane++) {
-        ln_max_pool_plane_f32(c + plane * (size_t)(p->out[1] * p->out[2]), a + plane * 112 * 112, p);
-    }
-}
-
-static void run_average_pool(const bench_case *bench) {
-    const struct ln_pooling *p = &poolings[bench->option];
-    for (size_t plane = 0; plane < PLANES; plane++) {
-        ln_average_pool_plane_f32(c + plane * (size_t)(p->out[1] * p->out[2]), a + plane * 112 * 112, p, 0);
-    }
-}
-
-static void run_global_pool(const bench_case *bench) {
+static void run_where(const ln_bench_case *bench, size_t task) {
     (void)bench;
-    ln_reduce_inner_f32[LN_REDUCE_MEAN](c, a, PLANES, 56 * 56);
+    (void)task;
+    ln_where[2](c, bytes, 1, a, 1, b, 1, ELEMENTS);
 }
 
-static int32_t index_table[2 * 112];
-static float weight_table[2 * 112], scratch[2 * 113];
+static void run_axpy(const ln_bench_case *bench, size_t task) {
+    (void)bench;
+    (void)task;
+    ln_axpy_f32(c, a, ELEMENTS, 1e-9f);
+}
 
-static void run_resize(const bench_case *bench) {
-    const struct ln_resize_axis axis = {2, index_table, weight_table};
-    for (size_t plane = 0; plane < PLANES; plane++) {
-        float *to = c + plane * 112 * 112;
-        const float *from = a + plane * 56 * 56;
-        if (bench->option == 0) {
-            ln_resize_linear_2x_f32(to, from, 56, 56, 0, 112);
-        } else if (bench->option == 1) {
-            ln_resize_nearest_2x_f32(to, from, 56, 56, 0, 112);
-        } else {
-            ln_resize_plane_f32(to, from, 56, 112, &axis, &axis, 0, 112, scratch);
-        }
+static void run_dot(const ln_bench_case *bench, size_t task) {
+    (void)bench;
+    (void)task;
+    c[0] = ln_dot_f32(a, b, ELEMENTS);
+}
+
+static void run_min_max(const ln_bench_case *bench, size_t task) {
+    (void)bench;
+    (void)task;
+    ln_min_max_f32(a, ELEMENTS, c, c + 1);
+}
+
+static void run_reduce_inner(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    ln_reduce_inner_f32[bench->dims[0]](c, a, ROWS, ROW);
+}
+
+static void run_reduce_outer(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    ln_reduce_outer_f32[bench->dims[0]](c, a, ROWS, ROW, ROW);
+}
+
+static void run_arg(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    int64_t *to = (int64_t *)(void *)c;
+    if (bench->dims[0] == 0) {
+        ln_arg_inner_f32(to, a, ROWS, ROW, LN_ARG_MAX, 0);
+    } else {
+        ln_arg_outer_f32(to, a, ROWS, ROW, ROW, LN_ARG_MAX, 0);
     }
 }
 
-static void run_convert(const bench_case *bench) {
-    uint16_t *halves = (uint16_t *)(void *)bytes;
-    switch (bench->option) {
+/* dims: which kernel, length of the axis, the other length. */
+static void run_softmax(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    const size_t n = bench->dims[1], others = bench->dims[2];
+    switch (bench->dims[0]) {
     case 0:
-        ln_f32_to_f16(halves, a, ELEMENTS);
+        ln_softmax_rows_f32(c, a, others, n, 1.0f, NULL, 0);
         break;
     case 1:
-        ln_f16_to_f32(c, halves, ELEMENTS);
+        ln_softmax_rows_f32(c, a, others, n, 0.125f, b, n);
         break;
     case 2:
-        ln_f32_to_bf16(halves, a, ELEMENTS);
+        ln_log_softmax_rows_f32(c, a, others, n);
         break;
     case 3:
-        ln_quantize_u8_f32(bytes, a, ELEMENTS, 0.01f, 128);
+        ln_softmax_columns_f32(c, a, n, others, others);
         break;
     default:
-        ln_dequantize_u8_f32(c, bytes, ELEMENTS, 0.01f, 128);
+        ln_log_softmax_columns_f32(c, a, n, others, others);
         break;
     }
 }
 
-#define UNARY(upper, lower)  {"unary " #lower, run_unary, 2.0 * ELEMENTS, LN_UNARY_##upper},
-#define BINARY(upper, lower) {"binary " #lower, run_binary, 3.0 * ELEMENTS, LN_BINARY_##upper},
-#define REDUCE(upper, lower)                                                                                 \
-    {"inner " #lower, run_reduce_inner, ELEMENTS, LN_REDUCE_##upper},                                        \
-        {"outer " #lower, run_reduce_outer, ELEMENTS, LN_REDUCE_##upper},
+static void run_norm(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    const size_t n = bench->dims[1], rows = ELEMENTS / n;
+    switch (bench->dims[0]) {
+    case 0:
+        ln_layer_norm_rows_f32(c, a, rows, n, row, b, 1e-5f, NULL, NULL);
+        break;
+    case 1:
+        ln_rms_norm_rows_f32(c, a, rows, n, row, 1e-5f, NULL);
+        break;
+    case 2:
+        ln_skip_layer_norm_rows_f32(c, NULL, a, b, NULL, rows, n, row, b, 1e-5f, NULL, NULL);
+        break;
+    case 3:
+        ln_skip_rms_norm_rows_f32(c, NULL, a, b, NULL, rows, n, row, 1e-5f, NULL);
+        break;
+    case 4:
+        ln_mean_variance_f32(a, ELEMENTS, c, c + 1);
+        break;
+    case 5:
+        ln_normalize_plane_f32(c, a, ELEMENTS, 0.1f, 1.5f, 0.2f);
+        break;
+    default:
+        ln_scale_shift_rows_f32(c, a, rows, n, row, b);
+        break;
+    }
+}
 
-static const bench_case cases[] = {
-    LN_UNARY_LIST(UNARY) LN_BINARY_LIST(BINARY)
-        LN_REDUCE_LIST(REDUCE){"compare lt", run_compare, 2.25 * ELEMENTS, 0},
-    {"argmax rows", run_argmax, ELEMENTS, 0},
-    {"softmax rows 512", run_softmax, 2.0 * ELEMENTS, 0},
-    {"softmax rows 512 scale mask", run_softmax, 3.0 * ELEMENTS, 1},
-    {"softmax columns 512", run_softmax, 2.0 * ELEMENTS, 2},
-    {"layer norm 512", run_norm, 2.0 * ELEMENTS, 0},
-    {"rms norm 512", run_norm, 2.0 * ELEMENTS, 1},
-    {"skip layer norm 512", run_norm, 3.0 * ELEMENTS, 2},
-    {"transpose 0,2,1", run_transpose, 2.0 * ELEMENTS, 0},
-    {"transpose 1,0,2 runs of 2 KB", run_transpose, 2.0 * ELEMENTS, 1},
-    {"transpose 0,2,1,3 runs of 256 B", run_transpose, 2.0 * ELEMENTS, 2},
-    {"transpose bytes", run_transpose, 0.5 * ELEMENTS, 3},
-    {"transpose halves", run_transpose, ELEMENTS, 4},
-    {"transpose pixels to planes", run_transpose, 2.0 * ELEMENTS, 5},
-    {"transpose planes to pixels", run_transpose, 2.0 * ELEMENTS, 6},
-    {"maxpool 3x3s2 7@112", run_max_pool, 109760.0, 0},
-    {"maxpool 2x2s2 7@112", run_max_pool, 109760.0, 1},
-    {"maxpool 3x3s1 7@112", run_max_pool, 175616.0, 2},
-    {"maxpool 5x5s1 7@112", run_max_pool, 175616.0, 3},
-    {"avgpool 3x3s2 7@112", run_average_pool, 109760.0, 0},
-    {"avgpool 2x2s2 7@112", run_average_pool, 109760.0, 1},
-    {"avgpool 3x3s1 7@112", run_average_pool, 175616.0, 2},
-    {"global avgpool 7@56", run_global_pool, 21952.0, 0},
-    {"resize linear 2x 7@56", run_resize, 109760.0, 0},
-    {"resize nearest 2x 7@56", run_resize, 109760.0, 1},
-    {"resize tables 7@56", run_resize, 109760.0, 2},
-    {"f32 to f16", run_convert, 1.5 * ELEMENTS, 0},
-    {"f16 to f32", run_convert, 1.5 * ELEMENTS, 1},
-    {"f32 to bf16", run_convert, 1.5 * ELEMENTS, 2},
-    {"quantise u8", run_convert, 1.25 * ELEMENTS, 3},
-    {"dequantise u8", run_convert, 1.25 * ELEMENTS, 4},
+/* Operations per element of the functions that have many. */
+static const double operations[LN_UNARY_COUNT] = {
+    [LN_UNARY_EXP] = 20,  [LN_UNARY_LOG] = 26,  [LN_UNARY_SIN] = 26,       [LN_UNARY_COS] = 26,
+    [LN_UNARY_TANH] = 22, [LN_UNARY_ERF] = 26,  [LN_UNARY_SIGMOID] = 25,   [LN_UNARY_SOFTPLUS] = 48,
+    [LN_UNARY_GELU] = 28, [LN_UNARY_SILU] = 25, [LN_UNARY_GELU_TANH] = 30, [LN_UNARY_GELU_QUICK] = 26,
+    [LN_UNARY_MISH] = 28, [LN_UNARY_ELU] = 26,  [LN_UNARY_SELU] = 27,      [LN_UNARY_CELU] = 46,
 };
 
-EXPORT int bench_count(void) {
-    return (int)(sizeof cases / sizeof cases[0]);
+static void setup_unary(const ln_bench_case *bench) {
+    const size_t kind = bench->dims[0];
+    const int positive =
+        kind == LN_UNARY_LOG || kind == LN_UNARY_SQRT || kind == LN_UNARY_RSQRT || kind == LN_UNARY_POW;
+    (positive ? setup_positive : setup)(bench);
+    ln_bench_work.flops = operations[kind] * ELEMENTS;
 }
 
-EXPORT const char *bench_name(int index) {
-    return cases[index].name;
-}
-
-/* Returns the bytes a run moves. */
-EXPORT double bench_setup(int index) {
-    if (a == NULL) {
-        /* Offsets of an odd number of lines: arrays a power of two apart would share cache sets. */
-        const size_t room = (2 * ELEMENTS + 64 * 17) * sizeof(float);
-        a = aligned_alloc(64, room);
-        b = aligned_alloc(64, room);
-        c = aligned_alloc(64, room);
-        positives = aligned_alloc(64, room);
-        vector = aligned_alloc(64, ROW * sizeof(float));
-        bytes = aligned_alloc(64, room);
+#define CASE(name, prepare, run, flops, bytes, ...)                                                          \
+    {                                                                                                        \
+        name, prepare, NULL, run, (flops) * ELEMENTS, (bytes) * ELEMENTS, {                                  \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
     }
-    uint32_t seed = 1;
-    for (size_t i = 0; i < ELEMENTS; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        a[i] = (float)(seed >> 8) / 4194304.0f - 2.0f;
-        b[i] = (float)(seed >> 9) / 4194304.0f - 1.0f;
-        positives[i] = a[i] + 2.001f;
-        vector[i % ROW] = b[i];
-    }
-    for (int i = 0; i < 112; i++) {
-        index_table[2 * i] = i / 2 < 55 ? i / 2 : 54;
-        index_table[2 * i + 1] = index_table[2 * i] + 1;
-        weight_table[2 * i] = i % 2 ? 0.25f : 0.75f;
-        weight_table[2 * i + 1] = 1.0f - weight_table[2 * i];
-    }
-    memset(bytes, 0x3c, ELEMENTS * 2);
-    return cases[index].moved * 4.0;
-}
+#define UNARY(upper, lower) CASE("unary " #lower, setup_unary, run_unary, 0.0, 8.0, LN_UNARY_##upper),
+#define BINARY(upper, lower)                                                                                 \
+    CASE("binary " #lower, setup_positive, run_binary, 0.0, 12.0, LN_BINARY_##upper, 1),
+#define REDUCE(upper, lower)                                                                                 \
+    CASE("inner " #lower, setup_positive, run_reduce_inner, 0.0, 4.0, LN_REDUCE_##upper),                    \
+        CASE("outer " #lower, setup_positive, run_reduce_outer, 0.0, 4.0, LN_REDUCE_##upper),
 
-EXPORT size_t bench_tasks(int index) {
-    (void)index;
-    return 1;
-}
-
-EXPORT void bench_run(int index, int task) {
-    (void)task;
-    cases[index].run(&cases[index]);
-}
-
-/* A chain of dependent additions. */
-EXPORT double bench_canary(size_t repeats) {
-    double x = 0.0;
-    for (size_t i = 0; i < repeats; i++) {
-        x += 1.0;
-        __asm__ volatile("" : "+r"(x));
-    }
-    return x;
-}
+static const ln_bench_case cases[] = {
+    LN_UNARY_LIST(UNARY) LN_BINARY_LIST(BINARY) LN_REDUCE_LIST(REDUCE)
+        CASE("binary add one number", setup, run_binary, 0.0, 8.0, LN_BINARY_ADD, 0),
+    CASE("binary pow one number", setup_positive, run_binary, 0.0, 8.0, LN_BINARY_POW, 0),
+    CASE("binary add int64", setup, run_binary_i64, 0.0, 12.0, LN_BINARY_ADD),
+    CASE("binary mul int64", setup, run_binary_i64, 0.0, 12.0, LN_BINARY_MUL),
+    CASE("compare lt", setup, run_compare, 0.0, 9.0, 0),
+    CASE("compare eq int32", setup, run_compare, 0.0, 5.0, 1),
+    CASE("compare eq int64", setup, run_compare, 0.0, 4.5, 2),
+    CASE("where", setup, run_where, 0.0, 13.0, 0),
+    CASE("axpy", setup, run_axpy, 2.0, 12.0, 0),
+    CASE("dot", setup, run_dot, 2.0, 8.0, 0),
+    CASE("min max", setup, run_min_max, 0.0, 4.0, 0),
+    CASE("argmax rows 512", setup, run_arg, 0.0, 4.0, 0),
+    CASE("argmax columns 192", setup, run_arg, 0.0, 4.0, 1),
+    CASE("softmax rows 512", setup, run_softmax, 24.0, 8.0, 0, 512, 192),
+    CASE("softmax rows 512 scale mask", setup, run_softmax, 26.0, 12.0, 1, 512, 192),
+    CASE("softmax rows 21", setup, run_softmax, 24.0, 8.0, 0, 21, 4681),
+    CASE("log softmax rows 512", setup, run_softmax, 23.0, 8.0, 2, 512, 192),
+    CASE("softmax columns 512", setup, run_softmax, 24.0, 8.0, 3, 512, 192),
+    CASE("softmax columns 2", setup, run_softmax, 24.0, 8.0, 3, 2, 49152),
+    CASE("log softmax columns 512", setup, run_softmax, 23.0, 8.0, 4, 512, 192),
+    CASE("layer norm 512", setup, run_norm, 8.0, 8.0, 0, 512),
+    CASE("layer norm 96", setup, run_norm, 8.0, 8.0, 0, 96),
+    CASE("rms norm 512", setup, run_norm, 4.0, 8.0, 1, 512),
+    CASE("skip layer norm 512", setup, run_norm, 9.0, 12.0, 2, 512),
+    CASE("skip rms norm 512", setup, run_norm, 5.0, 12.0, 3, 512),
+    CASE("mean variance", setup, run_norm, 4.0, 4.0, 4, 512),
+    CASE("normalize plane", setup, run_norm, 3.0, 8.0, 5, 512),
+    CASE("scale shift rows 512", setup, run_norm, 2.0, 8.0, 6, 512),
+};
+LN_BENCH_FAMILY(vector, cases);
