@@ -1,6 +1,7 @@
 /*
  * ArgMax and ArgMin. A contiguous row takes two passes, the maximum and then the search for it, because a search for
- * a known value is one comparison a vector. Columns keep value and index in registers, four columns at a time.
+ * a known value is one comparison a vector. Columns keep value and index in registers, sixteen
+ * columns at a time.
  */
 #include "vector.h"
 #include "vmath.h"
@@ -39,25 +40,53 @@ void ln_arg_inner_f32(int64_t *dst, const float *src, size_t rows, size_t n, enu
     }
 }
 
-/*
- * Four columns. A lane's best is replaced by a better element, by the first NaN, and with `last` by an equal. Indices
- * are 32 bits: an axis has at most 2^31 elements here.
- */
-static void arg_four_columns(int64_t dst[4], const float *src, size_t rows, size_t row_stride, ln_v32f sign,
-                             int last, size_t columns) {
-    ln_v32f best = ln_mul(sign, columns < 4 ? ln_load_part(src, columns) : ln_load(src));
-    ln_v32i index = ln_splat_i32(0);
+/* What a strip of columns has found so far. */
+struct best {
+    ln_v32f value;
+    ln_v32i index;
+};
+
+/* A lane's best is replaced by a better element, by the first NaN, and with `last` by an equal and by the last NaN. */
+LN_INLINE void best_next(struct best *best, ln_v32f x, ln_v32i index, int last) {
+    const ln_v32i better =
+        last ? wasm_v128_or(wasm_f32x4_ge(x, best->value), wasm_f32x4_ne(x, x))
+             : wasm_v128_andnot(wasm_f32x4_eq(best->value, best->value), wasm_f32x4_le(x, best->value));
+    best->value = ln_select(better, x, best->value);
+    best->index = ln_select(better, index, best->index);
+}
+
+/* A strip of four vectors of columns. Indices are 32 bits: an axis has at most 2^31 elements here. */
+LN_INLINE void arg_strip(int64_t *dst, const float *src, size_t rows, size_t row_stride, ln_v32f sign,
+                         int last) {
+    struct best best[4];
+    LN_LOOP_UNROLLED
+    for (size_t v = 0; v < 4; v++) {
+        best[v] = (struct best){ln_mul(sign, ln_load(src + 4 * v)), ln_zero()};
+    }
     for (size_t r = 1; r < rows; r++) {
-        const float *row = src + r * row_stride;
-        const ln_v32f x = ln_mul(sign, columns < 4 ? ln_load_part(row, columns) : ln_load(row));
-        const ln_v32i x_nan = wasm_f32x4_ne(x, x), best_nan = wasm_f32x4_ne(best, best);
-        ln_v32i better = wasm_v128_or(last ? wasm_f32x4_ge(x, best) : wasm_f32x4_gt(x, best),
-                                      last ? x_nan : wasm_v128_andnot(x_nan, best_nan));
-        best = ln_select(better, x, best);
-        index = ln_select(better, ln_splat_i32((int32_t)r), index);
+        const ln_v32i index = ln_splat_i32((int32_t)r);
+        LN_LOOP_UNROLLED
+        for (size_t v = 0; v < 4; v++) {
+            best_next(&best[v], ln_mul(sign, ln_load(src + r * row_stride + 4 * v)), index, last);
+        }
+    }
+    LN_LOOP_UNROLLED
+    for (size_t v = 0; v < 4; v++) {
+        wasm_v128_store(dst + 4 * v, wasm_i64x2_extend_low_i32x4(best[v].index));
+        wasm_v128_store(dst + 4 * v + 2, wasm_i64x2_extend_high_i32x4(best[v].index));
+    }
+}
+
+/* One to four columns. */
+static void arg_few_columns(int64_t *dst, const float *src, size_t rows, size_t row_stride, ln_v32f sign,
+                            int last, size_t columns) {
+    struct best best = {ln_mul(sign, ln_load_first(src, columns)), ln_zero()};
+    for (size_t r = 1; r < rows; r++) {
+        const ln_v32f x = ln_mul(sign, ln_load_first(src + r * row_stride, columns));
+        best_next(&best, x, ln_splat_i32((int32_t)r), last);
     }
     int32_t lanes[4];
-    wasm_v128_store(lanes, index);
+    wasm_v128_store(lanes, best.index);
     for (size_t i = 0; i < columns; i++) {
         dst[i] = lanes[i];
     }
@@ -66,8 +95,16 @@ static void arg_four_columns(int64_t dst[4], const float *src, size_t rows, size
 void ln_arg_outer_f32(int64_t *dst, const float *src, size_t rows, size_t columns, size_t row_stride,
                       enum ln_arg which, int last) {
     const ln_v32f sign = ln_splat(which == LN_ARG_MAX ? 1.0f : -1.0f);
-    for (size_t c = 0; c < columns; c += 4) {
+    size_t c = 0;
+    for (; c + 16 <= columns; c += 16) {
+        if (last) {
+            arg_strip(dst + c, src + c, rows, row_stride, sign, 1);
+        } else {
+            arg_strip(dst + c, src + c, rows, row_stride, sign, 0);
+        }
+    }
+    for (; c < columns; c += 4) {
         const size_t width = columns - c < 4 ? columns - c : 4;
-        arg_four_columns(dst + c, src + c, rows, row_stride, sign, last, width);
+        arg_few_columns(dst + c, src + c, rows, row_stride, sign, last, width);
     }
 }

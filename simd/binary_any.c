@@ -1,5 +1,5 @@
 /*
- * Binary arithmetic and comparisons of doubles and of 32- and 64-bit integers, by loops the compiler vectorises where
+ * Binary arithmetic of doubles and of 32- and 64-bit integers, by loops the compiler vectorises where
  * that pays. Integers wrap around (they are computed unsigned), and no operation traps: see vector.h.
  */
 #include "simd.h"
@@ -98,28 +98,3 @@ BINARY_TABLE(f64)
 
 INTEGERS(32)
 INTEGERS(64)
-
-#define COMPARE(suffix, name, type, operator)                                                                \
-    static void name##_##suffix(uint8_t *dst, const void *va, size_t a_stride, const void *vb,               \
-                                size_t b_stride, size_t n) {                                                 \
-        const type *a = va, *b = vb;                                                                         \
-        LN_LOOP_ROLLED for (size_t i = 0; i < n; i++) {                                                      \
-            dst[i] = a[i * a_stride] operator b[i * b_stride];                                               \
-        }                                                                                                    \
-    }
-
-#define COMPARISONS(suffix, type)                                                                            \
-    COMPARE(suffix, eq, type, ==)                                                                            \
-    COMPARE(suffix, ne, type, !=)                                                                            \
-    COMPARE(suffix, lt, type, <)                                                                             \
-    COMPARE(suffix, le, type, <=)                                                                            \
-    COMPARE(suffix, gt, type, >)                                                                             \
-    COMPARE(suffix, ge, type, >=)                                                                            \
-    ln_compare_fn *const ln_compare_##suffix[LN_COMPARE_COUNT] = {                                           \
-        [LN_COMPARE_EQ] = eq_##suffix, [LN_COMPARE_NE] = ne_##suffix, [LN_COMPARE_LT] = lt_##suffix,         \
-        [LN_COMPARE_LE] = le_##suffix, [LN_COMPARE_GT] = gt_##suffix, [LN_COMPARE_GE] = ge_##suffix,         \
-    };
-
-COMPARISONS(f64, double)
-COMPARISONS(i32, int32_t)
-COMPARISONS(i64, int64_t)

@@ -1,9 +1,9 @@
 /*
- * Binary arithmetic, comparisons and selection of floats: the tables ln_binary_f32, ln_compare_f32 and ln_where.
+ * Binary arithmetic and selection of floats: the tables ln_binary_f32 and ln_where.
  *
  * An operation is a vector expression in x and y; the macro makes of it a loop for two rows, one for a scalar on
  * either side, and one vector for two scalars. The last vector of a row overlaps the one before; its operands are
- * read before the first store, so the kernels work in place. Comparisons narrow four masks to sixteen bytes.
+ * read before the first store, so the kernels work in place.
  */
 #include "vector.h"
 #include "vmath.h"
@@ -106,52 +106,11 @@ void ln_axpy_f32(float *dst, const float *src, size_t n, float a) {
     }
 }
 
-/* ---- comparisons ---- */
-
-/* Four masks of four lanes to sixteen bytes of 0 and 1. */
-LN_INLINE ln_v8i narrow_masks(ln_v32i m0, ln_v32i m1, ln_v32i m2, ln_v32i m3) {
-    const ln_v16i low = wasm_i16x8_narrow_i32x4(m0, m1);
-    const ln_v16i high = wasm_i16x8_narrow_i32x4(m2, m3);
-    return wasm_v128_and(wasm_i8x16_narrow_i16x8(low, high), wasm_i8x16_splat(1));
-}
+/* ---- selection, by element width ---- */
 
 LN_INLINE ln_v32f operand_at(const float *p, size_t stride, size_t i) {
     return stride != 0 ? ln_load(p + i) : ln_load_splat(p);
 }
-
-#define COMPARE(name, operator)                                                                              \
-    static void compare_##name(uint8_t *dst, const void *va, size_t a_stride, const void *vb,                \
-                               size_t b_stride, size_t n) {                                                  \
-        const float *a = va, *b = vb;                                                                        \
-        size_t i = 0;                                                                                        \
-        for (; i + 16 <= n; i += 16) {                                                                       \
-            ln_v32i masks[4];                                                                                \
-            LN_LOOP_UNROLLED                                                                                 \
-            for (size_t v = 0; v < 4; v++) {                                                                 \
-                masks[v] = wasm_f32x4_##name(operand_at(a, a_stride, i + 4 * v),                             \
-                                             operand_at(b, b_stride, i + 4 * v));                            \
-            }                                                                                                \
-            wasm_v128_store(dst + i, narrow_masks(masks[0], masks[1], masks[2], masks[3]));                  \
-        }                                                                                                    \
-        for (; i < n; i++) {                                                                                 \
-            dst[i] = a[i * a_stride] operator b[i * b_stride];                                               \
-        }                                                                                                    \
-    }
-
-COMPARE(eq, ==)
-COMPARE(ne, !=)
-COMPARE(lt, <)
-COMPARE(le, <=)
-COMPARE(gt, >)
-COMPARE(ge, >=)
-
-ln_compare_fn *const ln_compare_f32[LN_COMPARE_COUNT] = {
-#define COMPARE_ROW(upper, lower) [LN_COMPARE_##upper] = compare_##lower,
-    LN_COMPARE_LIST(COMPARE_ROW)
-#undef COMPARE_ROW
-};
-
-/* ---- selection, by element width ---- */
 
 #define WHERE(bits, type)                                                                                    \
     static void where_##bits(void *dst, const uint8_t *condition, size_t condition_stride, const void *va,   \

@@ -33,7 +33,7 @@ static const volatile struct {
     int32_t magnitude, infinity_magnitude, exponent, sign, one, rebias, half, smallest_normal, infinity,
         special;
     int32_t overflow, bfloat_bias, quiet;
-    float scale;
+    float scale, two_31;
 } table = {
     .magnitude = 0x7fff,
     .infinity_magnitude = 0x7c00 << 13,
@@ -49,6 +49,7 @@ static const volatile struct {
     .bfloat_bias = 0x7fff,
     .quiet = 0x00400000,
     .scale = 0x1p112f,
+    .two_31 = 0x1p31f,
 };
 
 /* What a kernel needs, in registers; the macros below say what is what. */
@@ -73,7 +74,8 @@ struct constants {
      .f = WORD(infinity),                                                                                    \
      .g = WORD(special),                                                                                     \
      .h = WORD(overflow)}
-#define TO_BFLOAT {.b = WORD(one), .c = WORD(bfloat_bias), .d = WORD(quiet)}
+#define INT32_BOUND {.scale = ln_splat_opaque(&table.two_31)}
+#define TO_BFLOAT   {.b = WORD(one), .c = WORD(bfloat_bias), .d = WORD(quiet)}
 
 /* Four halves, sign-extended in 32-bit lanes. */
 LN_INLINE ln_v32f half_to_float(const struct constants *k, ln_v32i h) {
@@ -179,19 +181,40 @@ CONVERSION(f32_to_f64, double, float, 4, NO_CONSTANTS)
 CONVERSION(u8_to_f32, float, uint8_t, 8, NO_CONSTANTS)
 CONVERSION(i8_to_f32, float, int8_t, 8, NO_CONSTANTS)
 
-void ln_i64_to_f32(float *dst, const int64_t *src, size_t n) {
-    for (size_t i = 0; i < n; i++) {
+/* Four integers, by way of 32 bits when they all fit. */
+LN_INLINE void convert_i64_to_f32(const struct constants *k, float *dst, const int64_t *src) {
+    (void)k;
+    const v128_t first = wasm_v128_load(src), second = wasm_v128_load(src + 2);
+    const ln_v32i low = wasm_i32x4_shuffle(first, second, 0, 2, 4, 6);
+    const ln_v32i high = wasm_i32x4_shuffle(first, second, 1, 3, 5, 7);
+    if (wasm_i32x4_all_true(wasm_i32x4_eq(high, wasm_i32x4_shr(low, 31)))) {
+        ln_store(dst, wasm_f32x4_convert_i32x4(low));
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
         dst[i] = (float)src[i];
     }
 }
 
-void ln_f32_to_i64(int64_t *dst, const float *src, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const float x = src[i];
-        if (x >= -0x1p63f && x < 0x1p63f) {
-            dst[i] = (int64_t)x;
-        } else {
-            dst[i] = x > 0.0f ? INT64_MAX : x < 0.0f ? INT64_MIN : 0;
-        }
+static int64_t to_int64(float x) {
+    if (x >= -0x1p63f && x < 0x1p63f) {
+        return (int64_t)x;
+    }
+    return x > 0.0f ? INT64_MAX : x < 0.0f ? INT64_MIN : 0;
+}
+
+LN_INLINE void convert_f32_to_i64(const struct constants *k, int64_t *dst, const float *src) {
+    const ln_v32f x = ln_load(src);
+    if (wasm_i32x4_all_true(wasm_f32x4_lt(ln_abs(x), k->scale))) {
+        const ln_v32i n = wasm_i32x4_trunc_sat_f32x4(x);
+        wasm_v128_store(dst, wasm_i64x2_extend_low_i32x4(n));
+        wasm_v128_store(dst + 2, wasm_i64x2_extend_high_i32x4(n));
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        dst[i] = to_int64(src[i]);
     }
 }
+
+CONVERSION(i64_to_f32, float, int64_t, 4, NO_CONSTANTS)
+CONVERSION(f32_to_i64, int64_t, float, 4, INT32_BOUND)

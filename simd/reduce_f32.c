@@ -71,65 +71,93 @@ static int has_nan(const float *src, size_t n) {
     return wasm_v128_any_true(wasm_v128_or(found, wasm_f32x4_ne(x, x)));
 }
 
-/* The largest of n > 0 floats, with `sign` -1 the smallest; NaN when there is one. */
-static LN_NOINLINE float extreme(const float *src, size_t n, ln_v32f sign) {
-    const ln_v32f infinity = ln_splat_opaque(&ln_vmath.infinity);
-    ln_v32f best[4], sums[4];
+/* Four floats at `from`, or of a row of fewer the row, filled up with its first element. */
+static inline ln_v32f four_of(const float *src, size_t from, size_t n) {
+    if (n >= 4) {
+        return ln_load(src + from);
+    }
+    float four[4] = {src[0], src[0], src[0], src[0]};
+    memcpy(four, src, n * sizeof(float));
+    return ln_load(four);
+}
+
+/* The smallest and the largest of n > 0 floats; NaN when there is one. */
+static LN_NOINLINE void extremes(const float *src, size_t n, float *min, float *max) {
+    const ln_v32f first = ln_load_splat(src);
+    ln_v32f low[4], high[4], sums[4];
     LN_LOOP_UNROLLED
     for (int v = 0; v < 4; v++) {
-        best[v] = ln_neg(infinity);
+        low[v] = first;
+        high[v] = first;
         sums[v] = ln_zero();
     }
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         LN_LOOP_UNROLLED
         for (size_t v = 0; v < 4; v++) {
-            const ln_v32f x = ln_mul(sign, ln_load(src + i + 4 * v));
-            best[v] = ln_clamp_low(x, best[v]);
+            const ln_v32f x = ln_load(src + i + 4 * v);
+            low[v] = ln_clamp_high(x, low[v]);
+            high[v] = ln_clamp_low(x, high[v]);
             sums[v] = ln_add(sums[v], x);
         }
     }
     for (; i < n; i += 4) {
-        const size_t from = i + 4 <= n || n < 4 ? i : n - 4;
-        ln_v32f x = ln_load_splat(src);
-        if (from + 4 <= n) {
-            x = ln_load(src + from);
-        } else {
-            float four[4] = {src[0], src[0], src[0], src[0]};
-            memcpy(four, src, n * sizeof(float));
-            x = ln_load(four);
-        }
-        x = ln_mul(sign, x);
-        best[0] = ln_clamp_low(x, best[0]);
+        const ln_v32f x = four_of(src, i + 4 <= n || n < 4 ? i : n - 4, n);
+        low[0] = ln_clamp_high(x, low[0]);
+        high[0] = ln_clamp_low(x, high[0]);
         sums[0] = ln_add(sums[0], x);
     }
     const ln_v32f total = ln_add(ln_add(sums[0], sums[1]), ln_add(sums[2], sums[3]));
     if (wasm_v128_any_true(wasm_f32x4_ne(total, total)) && has_nan(src, n)) {
-        return NAN;
+        *min = *max = NAN;
+        return;
     }
-    const ln_v32f all = ln_clamp_low(ln_clamp_low(best[0], best[1]), ln_clamp_low(best[2], best[3]));
-    return ln_max_lane(all) * wasm_f32x4_extract_lane(sign, 0);
-}
-
-static float largest(const float *src, size_t n) {
-    return n == 0 ? -INFINITY : extreme(src, n, ln_splat(1.0f));
-}
-
-static float smallest(const float *src, size_t n) {
-    return n == 0 ? INFINITY : extreme(src, n, ln_splat(-1.0f));
+    *min = ln_min_lane(ln_clamp_high(ln_clamp_high(low[0], low[1]), ln_clamp_high(low[2], low[3])));
+    *max = ln_max_lane(ln_clamp_low(ln_clamp_low(high[0], high[1]), ln_clamp_low(high[2], high[3])));
 }
 
 void ln_min_max_f32(const float *src, size_t n, float *min, float *max) {
-    *min = smallest(src, n);
-    *max = largest(src, n);
+    *min = INFINITY;
+    *max = -INFINITY;
+    if (n != 0) {
+        extremes(src, n, min, max);
+    }
 }
 
+static float largest(const float *src, size_t n) {
+    float min, max;
+    ln_min_max_f32(src, n, &min, &max);
+    return max;
+}
+
+static float smallest(const float *src, size_t n) {
+    float min, max;
+    ln_min_max_f32(src, n, &min, &max);
+    return min;
+}
+
+/* In double, which neither overflows nor vanishes where the product does not. */
 static float product(const float *src, size_t n) {
-    double products[4] = {1.0, 1.0, 1.0, 1.0};
-    for (size_t i = 0; i < n; i++) {
-        products[i % 4] *= (double)src[i];
+    ln_v64f products[4];
+    LN_LOOP_UNROLLED
+    for (int v = 0; v < 4; v++) {
+        products[v] = wasm_f64x2_splat(1.0);
     }
-    return (float)((products[0] * products[1]) * (products[2] * products[3]));
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        LN_LOOP_UNROLLED
+        for (size_t v = 0; v < 4; v++) {
+            const ln_v64f two = wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(src + i + 2 * v));
+            products[v] = wasm_f64x2_mul(products[v], two);
+        }
+    }
+    const ln_v64f four =
+        wasm_f64x2_mul(wasm_f64x2_mul(products[0], products[1]), wasm_f64x2_mul(products[2], products[3]));
+    double rest = 1.0;
+    for (; i < n; i++) {
+        rest *= (double)src[i];
+    }
+    return (float)(wasm_f64x2_extract_lane(four, 0) * wasm_f64x2_extract_lane(four, 1) * rest);
 }
 
 static float log_sum_exp(const float *src, size_t n) {

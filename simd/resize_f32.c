@@ -129,36 +129,96 @@ void ln_resize_nearest(void *dst, const void *src, size_t in_width, size_t out_w
 
 /* ---- interpolation by tables ---- */
 
-static void interpolate_row(float *dst, const float *src, size_t out_width,
-                            const struct ln_resize_axis *cols) {
-    const size_t taps = cols->taps;
-    const int32_t *index = cols->index;
-    const float *weight = cols->weight;
-    if (taps == 2) {
-        for (size_t x = 0; x < out_width; x++) {
-            dst[x] = src[index[2 * x]] * weight[2 * x] + src[index[2 * x + 1]] * weight[2 * x + 1];
-        }
-        return;
+/* Output x, tap after tap. */
+static inline float interpolate_one(const float *src, size_t x, const struct ln_resize_axis *cols) {
+    float sum = 0.0f;
+    for (size_t t = x * cols->taps; t < (x + 1) * cols->taps; t++) {
+        sum += src[cols->index[t]] * cols->weight[t];
     }
-    for (size_t x = 0; x < out_width; x++) {
-        float sum = 0.0f;
-        for (size_t t = 0; t < taps; t++) {
-            sum += src[index[x * taps + t]] * weight[x * taps + t];
+    return sum;
+}
+
+/* Four outputs of two taps, whose inputs lie side by side. */
+LN_INLINE ln_v32f interpolate_two_taps(const float *src, const int32_t *index, const float *weight) {
+    ln_v32f low = wasm_v128_load64_zero(src + index[0]), high = wasm_v128_load64_zero(src + index[4]);
+    low = wasm_v128_load64_lane(src + index[2], low, 1);
+    high = wasm_v128_load64_lane(src + index[6], high, 1);
+    low = ln_mul(low, ln_load(weight));
+    high = ln_mul(high, ln_load(weight + 4));
+    return ln_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
+}
+
+LN_INLINE ln_v32f interpolate_four_taps(const float *src, const int32_t *index, const float *weight) {
+    ln_v32f rows[4];
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < 4; i++) {
+        rows[i] = ln_mul(ln_load(src + index[4 * i]), ln_load(weight + 4 * i));
+    }
+    ln_transpose_4x4(rows);
+    return ln_add(ln_add(ln_add(rows[0], rows[1]), rows[2]), rows[3]);
+}
+
+/* Whether the taps of each of four outputs are neighbours: they are, but at the edges, where they are clamped. */
+LN_INLINE int side_by_side(const int32_t *index, size_t taps) {
+    if (taps == 2) {
+        const ln_v32i low = wasm_v128_load(index), high = wasm_v128_load(index + 4);
+        const ln_v32i first = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
+        const ln_v32i second = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+        return wasm_i32x4_all_true(wasm_i32x4_eq(wasm_i32x4_sub(second, first), wasm_i32x4_splat(1)));
+    }
+    ln_v32i same = wasm_i32x4_splat(-1);
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < 4; i++) {
+        const ln_v32i run = wasm_i32x4_add(wasm_i32x4_splat(index[4 * i]), wasm_i32x4_const(0, 1, 2, 3));
+        same = wasm_v128_and(same, wasm_i32x4_eq(wasm_v128_load(index + 4 * i), run));
+    }
+    return wasm_i32x4_all_true(same);
+}
+
+static LN_NOINLINE void interpolate_row(float *dst, const float *src, size_t out_width,
+                                        const struct ln_resize_axis *cols) {
+    const size_t taps = cols->taps;
+    size_t x = 0;
+    for (; (taps == 2 || taps == 4) && x + 4 <= out_width; x += 4) {
+        const int32_t *index = cols->index + x * taps;
+        const float *weight = cols->weight + x * taps;
+        if (!side_by_side(index, taps)) {
+            for (size_t i = x; i < x + 4; i++) {
+                dst[i] = interpolate_one(src, i, cols);
+            }
+        } else if (taps == 2) {
+            ln_store(dst + x, interpolate_two_taps(src, index, weight));
+        } else {
+            ln_store(dst + x, interpolate_four_taps(src, index, weight));
         }
-        dst[x] = sum;
+    }
+    for (; x < out_width; x++) {
+        dst[x] = interpolate_one(src, x, cols);
     }
 }
 
-/* dst = a wa + b wb. */
-static void blend(float *dst, const float *a, float wa, const float *b, float wb, size_t n) {
-    const ln_v32f weight_a = ln_splat(wa), weight_b = ln_splat(wb);
+/* dst = the weighted sum of two or four rows. */
+LN_INLINE void blend(float *dst, const float *const *rows, const float *weight, size_t taps, size_t n) {
+    ln_v32f weights[4];
+    LN_LOOP_UNROLLED
+    for (size_t t = 0; t < taps; t++) {
+        weights[t] = ln_load_splat(weight + t);
+    }
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        ln_store(dst + i, ln_madd(ln_mul(ln_load(a + i), weight_a), ln_load(b + i), weight_b));
+        ln_v32f sum = ln_mul(ln_load(rows[0] + i), weights[0]);
+        LN_LOOP_UNROLLED
+        for (size_t t = 1; t < taps; t++) {
+            sum = ln_madd(sum, ln_load(rows[t] + i), weights[t]);
+        }
+        ln_store(dst + i, sum);
     }
     if (i < n) {
-        const ln_v32f x = ln_load_part(a + i, n - i), y = ln_load_part(b + i, n - i);
-        ln_store_part(dst + i, ln_madd(ln_mul(x, weight_a), y, weight_b), n - i);
+        ln_v32f sum = ln_mul(ln_load_part(rows[0] + i, n - i), weights[0]);
+        for (size_t t = 1; t < taps; t++) {
+            sum = ln_madd(sum, ln_load_part(rows[t] + i, n - i), weights[t]);
+        }
+        ln_store_part(dst + i, sum, n - i);
     }
 }
 
@@ -208,10 +268,17 @@ void ln_resize_plane_f32(float *dst, const float *src, size_t in_width, size_t o
         const int32_t *index = rows->index + y * taps;
         const float *weight = rows->weight + y * taps;
         float *out = dst + y * out_width;
-        if (taps == 2 && (index[0] == index[1] || (index[0] ^ index[1]) & 1)) {
-            /* Two rows in two slots, or the same one twice. */
-            const float *first = cached_row(&cache, index[0]), *second = cached_row(&cache, index[1]);
-            blend(out, first, weight[0], second, weight[1], out_width);
+        if ((taps == 2 || taps == 4) && (size_t)(index[taps - 1] - index[0]) < taps) {
+            /* A run of rows, each in a slot of its own; at the edges one may come again. */
+            const float *sources[4];
+            for (size_t t = 0; t < taps; t++) {
+                sources[t] = cached_row(&cache, index[t]);
+            }
+            if (taps == 2) {
+                blend(out, sources, weight, 2, out_width);
+            } else {
+                blend(out, sources, weight, 4, out_width);
+            }
             continue;
         }
         for (size_t t = 0; t < taps; t++) {

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- One input: vmath_f32.c, elementwise_f32.c ---- */
+/* ---- One input: unary_f32.c ---- */
 
 /*
  * Unary functions of floats. `alpha` and `beta` are the attributes of the operator; the others ignore them.
@@ -75,7 +75,7 @@ enum ln_unary {
 typedef void ln_unary_f32_fn(float *dst, const float *src, size_t n, float alpha, float beta);
 extern ln_unary_f32_fn *const ln_unary_f32[LN_UNARY_COUNT];
 
-/* ---- Two inputs: elementwise_f32.c, elementwise_any.c ---- */
+/* ---- Two inputs: binary_f32.c, binary_any.c, compare.c ---- */
 
 /*
  * Binary arithmetic. Integers wrap around; an integer division by zero gives 0 and never traps; an integer to a
@@ -342,8 +342,8 @@ void ln_resize_nearest(void *dst, const void *src, size_t in_width, size_t out_w
 
 /*
  * Interpolation along one axis as a table: output i is the sum over t < taps of weight[i * taps + t] times the
- * input at index[i * taps + t]. Linear has two taps, cubic four, antialiased filters more. Outputs outside the
- * image are the caller's (extrapolation): it overwrites them.
+ * input at index[i * taps + t]; an output's indices ascend or repeat. Linear has two taps, cubic four, antialiased
+ * filters more. Outputs outside the image are the caller's (extrapolation): it overwrites them.
  */
 struct ln_resize_axis {
     size_t taps;

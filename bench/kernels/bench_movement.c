@@ -18,6 +18,14 @@ static void setup(const ln_bench_case *bench) {
     to = ln_bench_floats(2 * ELEMENTS + 17 * 16) + 17 * 16;
 }
 
+/* Small integers of 64 bits. */
+static void setup_int64(const ln_bench_case *bench) {
+    setup(bench);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        ((int64_t *)(void *)from)[i] = (int64_t)i - ELEMENTS / 2;
+    }
+}
+
 /* ---- Transposes ---- */
 
 static const struct {
@@ -186,8 +194,9 @@ static void run_dequantize_i32(const ln_bench_case *bench, size_t task) {
             which, taps                                                                                      \
         }                                                                                                    \
     }
+#define SETUP_OF(in) _Generic((in){0}, int64_t: setup_int64, default: setup)
 #define CONVERT(name, out, in)                                                                               \
-    {#name, setup, NULL, run_##name, 0.0, (sizeof(out) + sizeof(in)) * 1.0 * ELEMENTS, {0}},
+    {#name, SETUP_OF(in), NULL, run_##name, 0.0, (sizeof(out) + sizeof(in)) * 1.0 * ELEMENTS, {0}},
 #define QUANTISE(type, element)                                                                              \
     {"quantize " #type, setup, NULL, run_quantize_##type, 0.0, 5.0 * ELEMENTS, {0}},                         \
         {"dequantize " #type, setup, NULL, run_dequantize_##type, 0.0, 5.0 * ELEMENTS, {0}},

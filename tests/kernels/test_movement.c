@@ -225,6 +225,47 @@ static void resize_linear_case(size_t in_h, size_t in_w, size_t out_h, size_t ou
     free(expected);
 }
 
+/* Tables of any number of taps, clamped at the edges, with weights of no meaning. */
+static void resize_taps_case(size_t taps, size_t in_w, size_t out_w) {
+    const size_t height = 5;
+    float *x = check_random_floats(height * in_w), *weight = check_random_floats(out_w * taps);
+    int32_t *index = check_alloc(out_w * taps * sizeof(int32_t));
+    for (size_t i = 0; i < out_w * taps; i++) {
+        const int32_t at = (int32_t)(i / taps * in_w / out_w + i % taps) - (int32_t)taps / 2;
+        index[i] = at < 0 ? 0 : at >= (int32_t)in_w ? (int32_t)in_w - 1 : at;
+    }
+    int32_t row_index[4 * 3];
+    float row_weight[4 * 3];
+    for (size_t i = 0; i < 3 * taps; i++) {
+        const size_t at = i / taps + i % taps;
+        row_index[i] = (int32_t)(at < height ? at : height - 1);
+        row_weight[i] = 0.3f * (float)(i % 5) - 0.4f;
+    }
+    const struct ln_resize_axis rows = {taps, row_index, row_weight}, cols = {taps, index, weight};
+    check_guarded got = check_guard(3 * out_w);
+    float *scratch = check_alloc(taps * (out_w + 1) * sizeof(float));
+    ln_resize_plane_f32(got.floats, x, in_w, out_w, &rows, &cols, 0, 3, scratch);
+    for (size_t i = 0; i < 3 * out_w; i++) {
+        double expected = 0.0;
+        for (size_t r = 0; r < taps; r++) {
+            const size_t row = i / out_w * taps + r;
+            for (size_t c = 0; c < taps; c++) {
+                const size_t col = i % out_w * taps + c;
+                expected += (double)row_weight[row] * (double)weight[col] *
+                            (double)x[(size_t)row_index[row] * in_w + (size_t)index[col]];
+            }
+        }
+        CHECK(check_near(got.floats[i], expected, 2e-6), "resize by %zu taps, %zu to %zu at %zu: %g, not %g",
+              taps, in_w, out_w, i, (double)got.floats[i], expected);
+    }
+    CHECK(check_guards_hold(&got), "resize by %zu taps writes outside", taps);
+    free(got.memory);
+    free(scratch);
+    free(index);
+    free(weight);
+    free(x);
+}
+
 static void resize_nearest_case(size_t in_h, size_t in_w, size_t width) {
     const size_t out_h = 2 * in_h, out_w = 2 * in_w;
     uint8_t *x = random_bytes(in_h * in_w * width), *got = check_alloc(out_h * out_w * width);
@@ -264,6 +305,10 @@ static void test_resize(void) {
         resize_linear_case(1 + w % 4, w, 2 * (1 + w % 4), 2 * w);
         resize_linear_case(3, w, 7, 2 * w + 1);
         resize_linear_case(9, w, 4, 1 + w / 2);
+        for (size_t taps = 1; taps <= 4; taps++) {
+            resize_taps_case(taps, w, 2 * w);
+            resize_taps_case(taps, w, 1 + w / 2);
+        }
         for (size_t width = 1; width <= 8; width *= 2) {
             resize_nearest_case(1 + w % 3, w, width);
         }
