@@ -24,26 +24,28 @@ const ISOLATION = {
 };
 
 /**
- * Starts a server; resolves to { url, close }.
- * @param {{ port?: number, isIsolated?: boolean }} [options]
+ * Starts a server; resolves to { url, close }. `extra` says what else it serves: for a path, a file or the bytes themselves.
+ * @param {{ port?: number, isIsolated?: boolean, extra?: (path: string) => string | Buffer | undefined }} [options]
  */
-export function serve({ port = 0, isIsolated = true } = {}) {
+export function serve({ port = 0, isIsolated = true, extra = () => undefined } = {}) {
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url ?? '/', 'http://localhost').pathname);
     if (path === '/') return response.writeHead(302, { location: '/demo/' }).end();
-    const file = join(root, normalize(path.endsWith('/') ? `${path}index.html` : path));
-    const isAllowed = FOLDERS.some((folder) => file.startsWith(join(root, folder) + sep));
-    const info = isAllowed && (await stat(file).catch(() => undefined));
-    if (!info || !info.isFile()) return response.writeHead(404, { 'content-type': 'text/plain' }).end('not found');
+    const more = extra(path);
+    const file = typeof more === 'string' ? more : join(root, normalize(path.endsWith('/') ? `${path}index.html` : path));
+    const isAllowed = more !== undefined || FOLDERS.some((folder) => file.startsWith(join(root, folder) + sep));
+    const info = isAllowed && !Buffer.isBuffer(more) && (await stat(file).catch(() => undefined));
+    if (!Buffer.isBuffer(more) && (!info || !info.isFile())) return response.writeHead(404, { 'content-type': 'text/plain' }).end('not found');
     response.writeHead(200, {
       'content-type': TYPES[/** @type {keyof typeof TYPES} */ (extname(file))] ?? 'application/octet-stream',
-      'content-length': info.size,
+      'content-length': Buffer.isBuffer(more) ? more.length : info && info.size,
       'cache-control': 'no-cache',
       // A service worker may answer for the whole site though it lies in a folder.
       'service-worker-allowed': '/',
       ...(isIsolated ? ISOLATION : {}),
     });
-    createReadStream(file).pipe(response);
+    if (Buffer.isBuffer(more)) response.end(more);
+    else createReadStream(file).pipe(response);
   });
   return new Promise((resolve, reject) => {
     server.on('error', reject);
