@@ -100,6 +100,10 @@ UNARY_LIGHT(hardsigmoid, WITH_ALPHA_BETA;
             WITH_ONE, ln_clamp_high(ln_clamp_low(ln_madd(vb, x, va), ln_zero()), one))
 UNARY_LIGHT(hardswish, const ln_v32f sixth = ln_splat(1.0f / 6.0f); const ln_v32f half = SPLAT(half);
             WITH_ONE, ln_mul(x, ln_clamp_high(ln_clamp_low(ln_madd(half, x, sixth), ln_zero()), one)))
+UNARY_LIGHT(hardswish_scaled, WITH_ALPHA_BETA; const ln_v32f sixth = ln_splat(1.0f / 6.0f);
+            const ln_v32f half = SPLAT(half);
+            WITH_ONE,
+            ln_madd(vb, ln_mul(x, ln_clamp_high(ln_clamp_low(ln_madd(half, x, sixth), ln_zero()), one)), va))
 
 /* ---- exp and what is made of it ---- */
 

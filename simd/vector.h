@@ -62,7 +62,8 @@
     X(THRESHOLDED_RELU, thresholded_relu) /* x > alpha ? x : 0 */                                            \
     X(CLIP, clip)                         /* min(max(x, alpha), beta) */                                     \
     X(SOFTSIGN, softsign)                 /* x / (1 + |x|) */                                                \
-    X(SCALE_SHIFT, scale_shift)           /* alpha x + beta */
+    X(SCALE_SHIFT, scale_shift)           /* alpha x + beta */                                               \
+    X(HARDSWISH_SCALED, hardswish_scaled) /* alpha hardswish(x) + beta */
 
 enum ln_unary {
 #define LN_UNARY_ENUM(upper, lower) LN_UNARY_##upper,

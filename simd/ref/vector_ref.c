@@ -101,6 +101,8 @@ double ln_ref_unary(enum ln_unary op, double x, double alpha, double beta) {
         return max_nan(x, 0.0) + min_nan(alpha * expm1(x / alpha), 0.0);
     case LN_UNARY_HARDSWISH:
         return x * min_nan(max_nan(x / 6.0 + 0.5, 0.0), 1.0);
+    case LN_UNARY_HARDSWISH_SCALED:
+        return alpha * x * min_nan(max_nan(x / 6.0 + 0.5, 0.0), 1.0) + beta;
     case LN_UNARY_HARDSIGMOID:
         return min_nan(max_nan(alpha * x + beta, 0.0), 1.0);
     case LN_UNARY_LEAKY_RELU:

@@ -1,5 +1,8 @@
-/* Convolution followed by BatchNormalization, or by a product or sum with one constant per channel: the constants go into
- * the convolution's weights and bias, y = s * (w * x + b) + t. */
+/* Convolution followed by BatchNormalization, or by arithmetic with a constant number or one constant per channel: the
+ * constants go into the convolution's weights and bias, y = s * (w * x + b) + t. A single s and t also pass an activation
+ * that is fused already: s * clip(z, l, h) + t is clip(s * z + t, s * l + t, s * h + t).
+ */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +13,7 @@
 typedef struct affine {
     float *scale;
     float *shift;
+    bool uniform; /* the same for all channels */
 } affine;
 
 static const float *constant_floats(const ln_node *node, int index, int64_t count) {
@@ -56,17 +60,25 @@ static bool per_channel(const ln_shape *shape, int64_t channels, int rank) {
 
 static bool from_binary(const ln_node *node, ln_value_id value, int64_t channels, int rank, affine *out) {
     const bool product = ln_is(node, "Mul");
+    const bool quotient = ln_is(node, "Div");
+    const bool difference = ln_is(node, "Sub");
     const int other = ln_other_input(node, value);
-    if ((!product && !ln_is(node, "Add")) || other < 0 || node->opset < 7) {
+    if ((!product && !quotient && !difference && !ln_is(node, "Add")) || other < 0 || node->opset < 7 ||
+        (quotient && other == 0)) {
         return false;
     }
-    const float *numbers = constant_floats(node, other, channels);
-    if (!numbers || !per_channel(&ln_node_constant(node, other)->shape, channels, rank)) {
+    const float *number = constant_floats(node, other, 1);
+    const float *numbers = number ? number : constant_floats(node, other, channels);
+    if (!numbers || (number ? ln_node_constant(node, other)->shape.rank > rank
+                            : !per_channel(&ln_node_constant(node, other)->shape, channels, rank))) {
         return false;
     }
+    out->uniform = number != NULL;
     for (int64_t c = 0; c < channels; ++c) {
-        out->scale[c] = product ? numbers[c] : 1.0F;
-        out->shift[c] = product ? 0.0F : numbers[c];
+        const float own = numbers[number ? 0 : c];
+        const float sign = difference ? -1.0F : 1.0F;
+        out->scale[c] = product ? own : quotient ? 1.0F / own : other == 0 ? sign : 1.0F;
+        out->shift[c] = product || quotient ? 0.0F : other == 1 ? sign * own : own;
     }
     return true;
 }
@@ -158,10 +170,57 @@ static bool has_constant_weights(const ln_node *conv) {
            (!bias || (b && b->data && b->dtype == LN_FLOAT));
 }
 
+/* Where the constants go when an activation stands between. */
+typedef enum pass { PASS_NOT, PASS_WEIGHTS, PASS_INSIDE } pass;
+
+/* Clip's bounds that stand for none. */
+static float bound(float value) {
+    return fabsf(value) >= FLT_MAX ? copysignf(INFINITY, value) : value;
+}
+
+static pass pass_activation(ln_conv_params *params, const affine *a) {
+    ln_activation_f32 *activation = &params->activation;
+    const float s = a->scale[0];
+    const float t = a->shift[0];
+    if (!activation->present) {
+        return PASS_WEIGHTS;
+    }
+    if (!a->uniform || !isfinite(s) || !isfinite(t) || s == 0.0F) {
+        return PASS_NOT;
+    }
+    if (activation->kind == LN_UNARY_HARDSWISH) {
+        *activation = (ln_activation_f32){true, LN_UNARY_HARDSWISH_SCALED, s, t};
+        return PASS_INSIDE;
+    }
+    if (activation->kind == LN_UNARY_HARDSWISH_SCALED) {
+        activation->alpha *= s;
+        activation->beta = activation->beta * s + t;
+        return PASS_INSIDE;
+    }
+    if (activation->kind != LN_UNARY_RELU && activation->kind != LN_UNARY_CLIP) {
+        return PASS_NOT;
+    }
+    const bool relu = activation->kind == LN_UNARY_RELU;
+    const float low = s * (relu ? 0.0F : bound(activation->alpha)) + t;
+    const float high = s * (relu ? INFINITY : bound(activation->beta)) + t;
+    *activation = (ln_activation_f32){true, LN_UNARY_CLIP, s > 0 ? low : high, s > 0 ? high : low};
+    return PASS_WEIGHTS;
+}
+
 static ln_status fuse(ln_node *conv, ln_node *next, affine *buffers, int64_t channels, int *fired) {
     const ln_value *w = ln_node_constant(conv, 1);
     if (!find_affine(conv, next, channels, w->shape.rank, buffers)) {
         return LN_OK;
+    }
+    switch (pass_activation(conv->params, buffers)) {
+    case PASS_NOT:
+        return LN_OK;
+    case PASS_INSIDE:
+        ln_absorb(conv, next);
+        ++*fired;
+        return LN_OK;
+    default:
+        break;
     }
     LN_TRY(scale_weights(conv, buffers));
     LN_TRY(set_bias(conv, buffers, channels));
@@ -174,7 +233,7 @@ static ln_status try_fuse(ln_readers *readers, ln_node *conv, int *fired) {
     ln_context *context = readers->model->context;
     const ln_conv_params *params = conv->params;
     ln_node *next = ln_only_reader(readers, conv);
-    if (!next || !has_constant_weights(conv) || params->activation.present) {
+    if (!next || !has_constant_weights(conv)) {
         return LN_OK;
     }
     const ln_shape *w = &ln_node_constant(conv, 1)->shape;
@@ -186,7 +245,7 @@ static ln_status try_fuse(ln_readers *readers, ln_node *conv, int *fired) {
     if (!floats) {
         return LN_OUT_OF_MEMORY;
     }
-    affine buffers = {floats, floats + channels};
+    affine buffers = {floats, floats + channels, false};
     const ln_status status = fuse(conv, next, &buffers, channels, fired);
     ln_free(context, floats);
     return status;
@@ -198,7 +257,10 @@ ln_status ln_rewrite_fuse_batch_norm(ln_graph *graph, int *fired) {
     ln_status status = LN_OK;
     for (int32_t i = 0; i < graph->n_nodes && status == LN_OK; ++i) {
         ln_node *node = graph->nodes[i];
-        if (!node->removed && (ln_is(node, "Conv") || ln_is(node, "ConvTranspose"))) {
+        const bool conv =
+            !node->removed && (ln_is(node, "Conv") || ln_is(node, "ConvTranspose")) && node->n_inputs <= 3;
+        for (int before = -1; conv && status == LN_OK && before != *fired;) {
+            before = *fired;
             status = try_fuse(&readers, node, fired);
         }
     }

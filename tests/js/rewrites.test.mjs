@@ -143,3 +143,21 @@ describe('fuse-skip-norm', () => {
     assert.equal((await compare('y = LayerNormalization(Add(x, z), g, b)', { ...two, inputs, feeds })).fired['fuse-skip-norm'], 0);
   });
 });
+
+describe('fuse-batch-norm', () => {
+  const image = { inputs: { x: ['n', 3, 'h', 'w'] }, outputs: { y: ['n', 8, 'h', 'w'] }, constants: { w: [8, 3, 3, 3], b: [8], c: [8, 1, 1] }, feeds: { x: tensor([2, 3, 5, 6]) } };
+  const conv = (then) => `h = Conv<pads=[1, 1, 1, 1]>(x, w, b)\ny = ${then}`;
+  for (const then of [
+    'Mul(0.5, h)', 'Sub(h, 1.5)', 'Sub(1.5, h)', 'Div(h, 3)', 'Mul(Add(h, c), 2)', 'Add(Mul(h, c), c)',
+    'Add(Mul(Relu(h), 0.4), -2.5)', 'Sub(0.25, Mul(Relu(h), 3))', 'Add(Mul(-2, Clip(h, -1, 0.5)), 0.125)', 'Mul(-2, Clip(h, -1))',
+    'Add(Mul(HardSwish(Add(Mul(h, 0.9), 0.5)), 0.5), -0.25)', 'Mul(Add(Mul(HardSwish(h), 0.5), -0.25), 3)',
+  ]) {
+    test(`takes in ${then}`, async () => {
+      const { operators } = await compare(conv(then), { ...image, tolerance: 1e-5 });
+      assert.deepEqual(operators, { Conv: 1 });
+    });
+  }
+  for (const then of ['Div(1.5, h)', 'Mul(Relu(h), c)', 'Mul(Sigmoid(h), 2)', 'Mul(Relu(h), 0)']) {
+    test(`not ${then}`, async () => assert.equal((await compare(conv(then), image)).fired['fuse-batch-norm'], 0));
+  }
+});

@@ -52,6 +52,7 @@ static const struct unary_case {
     {LN_UNARY_SELU, "selu", 1.67326319f, 1.05070102f, 4, 1e-44},
     {LN_UNARY_CELU, "celu", 2, 0, 3, 1e-44},
     {LN_UNARY_HARDSWISH, "hardswish", 0, 0, 2, 6e-7},
+    {LN_UNARY_HARDSWISH_SCALED, "hardswish_scaled", 0.5f, -0.25f, 3, 6e-7},
     {LN_UNARY_HARDSIGMOID, "hardsigmoid", 0.2f, 0.5f, 2, 1e-7},
     {LN_UNARY_LEAKY_RELU, "leaky_relu", 0.01f, 0, 0.5, 0},
     {LN_UNARY_RELU, "relu", 0, 0, 0, 0},
