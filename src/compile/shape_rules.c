@@ -340,6 +340,21 @@ static ln_status reshape(ln_node *node) {
     return give(node, 0, &y);
 }
 
+static ln_status expand(ln_node *node) {
+    ln_shape x;
+    ln_shape y;
+    y.rank =
+        node->n_inputs > 1 ? ln_known_ints(node->graph->model, node->inputs[1], y.dims, LN_MAX_RANK) : -1;
+    if (y.rank < 0 || !shape_at(node, 0, &x)) {
+        return LN_OK;
+    }
+    for (int i = 0; i < y.rank; ++i) {
+        y.dims[i] = y.dims[i] == LN_UNKNOWN_ELEMENT ? ln_fresh_symbol(node->graph->model) : y.dims[i];
+    }
+    broadcast_shapes(node->graph->model, &x, &y);
+    return give(node, 0, &x);
+}
+
 static ln_status unsqueeze(ln_node *node) {
     ln_shape x;
     uint32_t mask;
@@ -501,6 +516,7 @@ static const rule rules[] = {
     {"Equal", broadcast},
     {"Erf", same},
     {"Exp", same},
+    {"Expand", expand},
     {"FastGelu", same},
     {"Flatten", flatten},
     {"Floor", same},

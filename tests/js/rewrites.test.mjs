@@ -161,3 +161,43 @@ describe('fuse-batch-norm', () => {
     test(`not ${then}`, async () => assert.equal((await compare(conv(then), image)).fired['fuse-batch-norm'], 0));
   }
 });
+
+describe('drop-no-ops', () => {
+  const matrix = { inputs: { x: ['n', 3, 8] }, outputs: { y: ['n', 3, 8] }, feeds: { x: tensor([2, 3, 8]) } };
+  const fp = 'Relu(x)';
+  for (const text of [
+    `Mul(${fp}, 1)`, `Add(0, ${fp})`, `Div(${fp}, 1)`, `Sub(${fp}, 0)`, `Pow(${fp}, 1)`, `Cast<to=1>(${fp})`, `Reshape(${fp}, [0, 3, -1])`, `Reshape(${fp}, [-1, 3, 8])`,
+    `Transpose<perm=[0, 1, 2]>(${fp})`, `Slice(${fp}, [0, 0], [2147483647, 9007199254740991], [1, 2])`, `Pad(${fp}, [0, 0, 0, 0, 0, 0])`, `Tile(${fp}, [1, 1, 1])`,
+    `Expand(${fp}, [3, 8])`, `Concat<axis=1>(${fp})`, `Sum(${fp})`, `Dropout(${fp})`,
+  ]) {
+    test(text, async () => assert.deepEqual((await compare(`y = Neg(${text})`, matrix)).operators, { Relu: 1, Neg: 1 }));
+  }
+  for (const text of [
+    `Mul(${fp}, 2)`, `Div(1, ${fp})`, `Sub(0, ${fp})`, `Cast<to=1>(Cast<to=10>(${fp}))`, `Reshape(${fp}, [3, -1, 8])`, `Transpose<perm=[0, 2, 1]>(${fp})`,
+    `Slice(${fp}, [1], [2147483647], [1])`, `Expand(${fp}, [2, 1, 3, 8])`, `Mul(${fp}, one)`,
+  ]) {
+    const constants = { one: { type: 'float32', dims: [1, 1, 1, 1], data: Float32Array.of(1) } };
+    test(`not ${text}`, async () => assert.equal((await compare(`y = Neg(${text})`, { ...matrix, constants, outputs: { y: undefined } })).fired['drop-no-ops'], 0));
+  }
+  test('a graph output keeps its value', async () => assert.deepEqual((await compare('y = Mul(x, 1)', matrix)).operators, { Mul: 1 }));
+});
+
+describe('merge-equal', () => {
+  const matrix = { inputs: { x: ['n', 4] }, outputs: { y: ['n', 4] }, feeds: { x: tensor([3, 4]) } };
+  test('merges nodes and what follows from them', async () => {
+    const text = 'a = Neg(ReduceSum<keepdims=1>(x, [1]))\nb = Neg(ReduceSum<keepdims=1>(x, [1]))\ny = Add(Mul(x, a), b)';
+    assert.deepEqual((await compare(text, matrix)).operators, { ReduceSum: 1, Neg: 1, Mul: 1, Add: 1 });
+  });
+  for (const [why, text] of Object.entries({
+    'attributes differ': 'y = Add(Softmax<axis=0>(x), Softmax<axis=1>(x))',
+    'constants differ': 'y = Add(ReduceSum(x, [0]), ReduceSum(x, [1]))',
+    'inputs differ': 'y = Add(Exp(x), Exp(Neg(x)))',
+    'numbers are random': 'y = Sub(RandomNormalLike<seed=1.0>(x), RandomNormalLike<seed=1.0>(x))',
+  })) {
+    test(`not when ${why}`, async () => assert.equal((await compare(text, { ...matrix, outputs: { y: undefined } })).fired['merge-equal'], 0));
+  }
+  test('not when both are outputs', async () => {
+    const outputs = { y: ['n', 4], z: ['n', 4] };
+    assert.deepEqual((await compare('y = Neg(x)\nz = Neg(x)', { ...matrix, outputs })).operators, { Neg: 2 });
+  });
+});

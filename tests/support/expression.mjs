@@ -95,7 +95,7 @@ class Parser {
 export function expressionModel(text, { inputs, outputs, constants = {}, opset = 17, type = 'float32', domains = {} }) {
   const parser = new Parser(domains);
   for (const line of text.split('\n').filter((each) => each.trim())) parser.statement(line);
-  const declare = (values) => Object.entries(values).map(([name, dims]) => (Array.isArray(dims) ? { name, type, dims } : { name, ...dims }));
+  const declare = (values) => Object.entries(values).map(([name, dims]) => (Array.isArray(dims) ? { name, type, dims } : { name, type, ...dims }));
   const given = Object.entries(constants).map(([name, dims], i) => (Array.isArray(dims) ? { name, type: 'float32', dims, data: filled(dims, i + 7) } : { name, ...dims }));
   return buildModel({
     opsets: { '': opset, 'com.microsoft': 1 },
