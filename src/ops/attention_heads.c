@@ -343,11 +343,9 @@ static ln_status infer_group_operands(ln_op *op) {
 /* The cache keeps its size, or grows to the whole sequence where it is shorter. */
 static ln_status infer_cache(ln_op *op, int64_t *total) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
-    const ln_value *lengths = ln_in(op, G_LENGTHS);
     LN_TRY(infer_pasts(op, G_PAST));
     LN_TRY(ln_op_int(op, G_TOTAL, total));
-    LN_OP_CHECK(op, lengths && ln_value_count(lengths) == a->batches, INVALID_SHAPE,
-                "seqlens_k must have %lld elements", (long long)a->batches);
+    LN_TRY(ln_op_count(op, G_LENGTHS, "seqlens_k", a->batches));
     LN_OP_CHECK(op, *total >= a->queries && a->fresh == a->queries, INVALID_VALUE,
                 "total_sequence_length is %lld for %lld new tokens", (long long)*total,
                 (long long)a->queries);
@@ -362,7 +360,6 @@ static ln_status infer_turn(ln_op *op) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
     const ln_value *cos = ln_in(op, G_COS);
     const ln_value *sin = ln_in(op, G_SIN);
-    const ln_value *positions = ln_in(op, G_POSITIONS);
     if (!params->turned) {
         return LN_OK;
     }
@@ -372,9 +369,7 @@ static ln_status infer_turn(ln_op *op) {
         .cos = cos, .sin = sin, .dim = 2 * cos->shape.dims[1], .interleaved = params->interleaved};
     LN_OP_CHECK(op, a->rotary.dim <= a->head, INVALID_SHAPE, "caches of width %lld do not fit heads of %lld",
                 (long long)cos->shape.dims[1], (long long)a->head);
-    LN_OP_CHECK(op, !positions || ln_value_count(positions) == a->batches * a->queries, INVALID_SHAPE,
-                "position_ids must have %lld elements", (long long)(a->batches * a->queries));
-    return LN_OK;
+    return ln_op_count(op, G_POSITIONS, "position_ids", a->batches * a->queries);
 }
 
 static ln_status infer_group(ln_op *op) {
@@ -390,10 +385,8 @@ static ln_status infer_group(ln_op *op) {
     LN_TRY(ln_attention_add_mask(op, G_SCORE_BIAS, 0));
     LN_TRY(infer_outputs(op, total));
     a->left = params->window > 0 ? params->window - 1 : -1;
-    const ln_value *sinks = ln_in(op, G_SINKS);
-    LN_OP_CHECK(op, !sinks || ln_value_count(sinks) == a->heads, INVALID_SHAPE,
-                "head_sink must have %lld elements", (long long)a->heads);
-    a->smooth = params->smooth || sinks;
+    LN_TRY(ln_op_count(op, G_SINKS, "head_sink", a->heads));
+    a->smooth = params->smooth || ln_in(op, G_SINKS);
     return ln_attention_plan(op);
 }
 

@@ -65,7 +65,12 @@ int64_t ln_attr_int(ln_build *build, const char *name, int64_t otherwise) {
 }
 
 bool ln_attr_bool(ln_build *build, const char *name, bool otherwise) {
-    return ln_attr_int(build, name, otherwise) != 0;
+    const int64_t value = ln_attr_int(build, name, otherwise);
+    if (value != 0 && value != 1) {
+        ln_build_fail(build, LN_INVALID_ATTRIBUTE, "attribute '%s' is %lld, expected 0 or 1", name,
+                      (long long)value);
+    }
+    return value != 0;
 }
 
 float ln_attr_float(ln_build *build, const char *name, float otherwise) {
@@ -127,7 +132,12 @@ int ln_attr_choice(ln_build *build, const char *name, const char *const *names, 
             return i;
         }
     }
-    ln_build_fail(build, LN_INVALID_ATTRIBUTE, "attribute '%s' is '%.*s', expected one like '%s'", name,
-                  (int)text.length, text.data, names[0]);
+    char choices[200];
+    size_t length = 0;
+    for (int i = 0; names[i]; ++i) {
+        length += ln_format(choices + length, sizeof choices - length, "%s'%s'", i ? ", " : "", names[i]);
+    }
+    ln_build_fail(build, LN_INVALID_ATTRIBUTE, "attribute '%s' is '%.*s', expected one of %s", name,
+                  (int)text.length, text.data, choices);
     return otherwise;
 }

@@ -464,7 +464,8 @@ static ln_status build_lrn(ln_build *build) {
 }
 
 static ln_status infer_lrn(ln_op *op) {
-    LN_OP_CHECK(op, ln_in(op, 0)->shape.rank >= 2, INVALID_SHAPE, "the input must have rank 2 or more");
+    LN_OP_CHECK(op, ln_in(op, 0)->shape.rank >= 2, INVALID_SHAPE,
+                "the input must have rank 2 or more, it has rank %d", ln_in(op, 0)->shape.rank);
     return ln_infer_same(op);
 }
 

@@ -298,6 +298,9 @@ static ln_status put_unique(ln_op *op, const axis_view *view, const unique_group
 }
 
 static ln_status infer_unique(ln_op *op) {
+    const axis_params *params = op->params;
+    LN_OP_CHECK(op, !params->short_form || ln_in(op, 0)->shape.rank == 1, INVALID_SHAPE,
+                "the input has rank %d, expected 1", ln_in(op, 0)->shape.rank);
     for (int i = 0; i < op->n_outputs; i++) {
         if (ln_out(op, i)) {
             ln_out(op, i)->kind = LN_KIND_TENSOR;

@@ -275,8 +275,7 @@ static ln_status begin_loop(ln_control *control, bool *go_on) {
     state->limit = INT64_MAX;
     *go_on = true;
     if (ln_in(op, 0)) {
-        LN_OP_CHECK(op, ln_in(op, 0)->kind == LN_KIND_TENSOR && ln_value_count(ln_in(op, 0)) == 1,
-                    INVALID_SHAPE, "the trip count must be one number");
+        LN_TRY(ln_op_count(op, 0, "the trip count", 1));
         state->limit = ln_index_at(ln_in(op, 0), 0);
     }
     if (ln_in(op, 1)) {

@@ -43,7 +43,6 @@ static ln_status build_deform(ln_build *build) {
 
 static ln_status check_channels(ln_op *op, const ln_shape *x, const ln_shape *w) {
     const deform_params *params = op->params;
-    const ln_value *b = ln_in(op, B);
     char text[2][LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op,
                 x->rank >= 3 && x->rank == w->rank && params->group > 0 && params->offset_group > 0 &&
@@ -52,9 +51,7 @@ static ln_status check_channels(ln_op *op, const ln_shape *x, const ln_shape *w)
                 INVALID_SHAPE, "input %s and weight %s do not fit with group %lld and offset_group %lld",
                 ln_shape_text(x, text[0]), ln_shape_text(w, text[1]), (long long)params->group,
                 (long long)params->offset_group);
-    LN_OP_CHECK(op, !b || ln_value_count(b) == w->dims[0], INVALID_SHAPE, "the bias must have %lld elements",
-                (long long)w->dims[0]);
-    return LN_OK;
+    return ln_op_count(op, 3, "the bias", w->dims[0]);
 }
 
 /* offset and mask have `each` numbers for every output position. */

@@ -155,6 +155,11 @@ static ln_status build_multinomial(ln_build *build) {
     if (params) {
         params->dtype = ln_attr_dtype(build, "dtype", LN_INT32);
         params->sample_size = ln_attr_int(build, "sample_size", 1);
+        if (params->sample_size < 0) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                                 "attribute 'sample_size' is %lld, expected 0 or more",
+                                 (long long)params->sample_size);
+        }
         ln_seed_attr(build, &params->seed);
         build->node->output_dtype = params->dtype;
         return ln_check_output_dtype(build, 1);
@@ -169,8 +174,6 @@ static ln_status infer_multinomial(ln_op *op) {
     LN_OP_CHECK(op, input->rank == 2, INVALID_SHAPE, "the input has rank %d, expected [batch, classes]",
                 (int)input->rank);
     LN_OP_CHECK(op, input->dims[1] > 0, INVALID_SHAPE, "there are no classes to draw from");
-    LN_OP_CHECK(op, params->sample_size >= 0, INVALID_ATTRIBUTE, "sample_size is %lld",
-                (long long)params->sample_size);
     op->task_scratch_bytes = (size_t)input->dims[1] * sizeof(double);
     const int64_t dims[2] = {input->dims[0], params->sample_size};
     const ln_shape shape = ln_shape_of(2, dims);
@@ -253,6 +256,12 @@ static ln_status build_dropout(ln_build *build) {
         ln_seed_attr(build, &params->seed);
         const bool mask_read = build->node->n_outputs > 1 && build->node->outputs[1] != 0;
         const bool off = build->opset < 7 ? !params->training : is_inference(build);
+        /* The alias takes the inputs of every version: those of this one are counted here. */
+        const int most = build->opset < 12 ? 1 : 3;
+        if (build->node->n_inputs > most) {
+            return ln_build_fail(build, LN_INVALID_GRAPH, "has %d inputs, the operator takes at most %d",
+                                 (int)build->node->n_inputs, most);
+        }
         if (off && !mask_read) {
             build->node->row = &dropout_alias;
         }
@@ -267,11 +276,9 @@ typedef struct dropout_local {
 
 static ln_status infer_dropout(ln_op *op) {
     const ln_value *input = ln_in(op, 0);
-    const ln_value *ratio = ln_in(op, 1);
     (void)LN_LOCAL(op, dropout_local);
-    LN_OP_CHECK(op, !ratio || ln_value_count(ratio) == 1, INVALID_SHAPE, "ratio must be one number");
-    const ln_value *flag = ln_in(op, 2);
-    LN_OP_CHECK(op, !flag || ln_value_count(flag) == 1, INVALID_SHAPE, "training_mode must be one bool");
+    LN_TRY(ln_op_count(op, 1, "ratio", 1));
+    LN_TRY(ln_op_count(op, 2, "training_mode", 1));
     LN_TRY(ln_infer_same(op));
     return ln_op_shape(op, 1, op->node->opset < 10 ? input->dtype : LN_BOOL, &input->shape);
 }

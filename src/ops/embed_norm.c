@@ -38,14 +38,15 @@ static ln_status infer_embed(ln_op *op) {
     const ln_value *table = ln_in(op, WORD_TABLE);
     LN_OP_CHECK(op, words->rank == 2, INVALID_SHAPE, "the word ids must have rank 2, they have rank %d",
                 (int)words->rank);
-    LN_OP_CHECK(op, table->shape.rank == 2, INVALID_SHAPE, "the word table must have rank 2");
+    LN_OP_CHECK(op, table->shape.rank == 2, INVALID_SHAPE, "the word table must have rank 2, it has rank %d",
+                table->shape.rank);
     const int64_t hidden = table->shape.dims[1];
     LN_TRY(check_table(op, POSITION_TABLE, hidden));
     LN_TRY(check_table(op, SEGMENT_TABLE, hidden));
     LN_OP_CHECK(op, (ln_in(op, SEGMENTS) == NULL) == (ln_in(op, SEGMENT_TABLE) == NULL), INVALID_SHAPE,
                 "segment ids and a segment table come together or not at all");
-    LN_OP_CHECK(op, ln_value_count(ln_in(op, GAMMA)) == hidden && ln_value_count(ln_in(op, BETA)) == hidden,
-                INVALID_SHAPE, "gamma and beta must have %lld elements", (long long)hidden);
+    LN_TRY(ln_op_count(op, GAMMA, "gamma", hidden));
+    LN_TRY(ln_op_count(op, BETA, "beta", hidden));
     for (int i = SEGMENTS; i <= POSITIONS; i++) {
         const bool ids = i == SEGMENTS || i == MASK;
         LN_OP_CHECK(op, !ids || ln_in(op, i) == NULL || ln_shape_equal(&ln_in(op, i)->shape, words),

@@ -266,11 +266,12 @@ static ln_status infer_one_hot(ln_op *op) {
     one_hot_local *local = LN_LOCAL(op, one_hot_local);
     const ln_shape *indices = &ln_in(op, 0)->shape;
     const ln_value *values = ln_in(op, 2);
+    char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, values->shape.rank == 1 && values->shape.dims[0] == 2, INVALID_SHAPE,
-                "values must hold the off and the on value");
+                "values of shape %s must hold the off and the on value", ln_shape_text(&values->shape, text));
     int64_t depth = 0;
     LN_TRY(ln_op_int(op, 1, &depth));
-    LN_OP_CHECK(op, depth >= 0, INVALID_VALUE, "depth is %lld", (long long)depth);
+    LN_OP_CHECK(op, depth >= 0, INVALID_VALUE, "depth is %lld, expected 0 or more", (long long)depth);
     LN_OP_CHECK(op, indices->rank < LN_MAX_RANK, LIMIT_EXCEEDED, "the result has too many axes");
     int axis;
     LN_TRY(ln_op_axis(op, params->axis, indices->rank + 1, &axis));

@@ -181,7 +181,7 @@ static ln_status infer_range(ln_op *op) {
         LN_TRY(ln_op_int(op, 0, &local->int_start));
         LN_TRY(ln_op_int(op, 1, &int_limit));
         LN_TRY(ln_op_int(op, 2, &local->int_delta));
-        LN_OP_CHECK(op, local->int_delta != 0, INVALID_VALUE, "delta is 0");
+        LN_OP_CHECK(op, local->int_delta != 0, INVALID_VALUE, "delta is 0, expected another number");
         const bool up = local->int_delta > 0;
         const bool empty = up ? int_limit <= local->int_start : int_limit >= local->int_start;
         /* Unsigned arithmetic: distance and step fit whatever the signs are. */
@@ -193,7 +193,7 @@ static ln_status infer_range(ln_op *op) {
         LN_TRY(ln_op_number(op, 0, &local->start));
         LN_TRY(ln_op_number(op, 1, &limit));
         LN_TRY(ln_op_number(op, 2, &local->delta));
-        LN_OP_CHECK(op, local->delta != 0, INVALID_VALUE, "delta is 0");
+        LN_OP_CHECK(op, local->delta != 0, INVALID_VALUE, "delta is 0, expected another number");
         count = ceil((limit - local->start) / local->delta);
     }
     LN_OP_CHECK(op, count < 0x1p62, LIMIT_EXCEEDED,
@@ -313,7 +313,8 @@ static ln_status build_window(ln_build *build) {
 static ln_status infer_window(ln_op *op) {
     int64_t size = 0;
     LN_TRY(ln_op_int(op, 0, &size));
-    LN_OP_CHECK(op, size >= 0, INVALID_VALUE, "the window's size is %lld", (long long)size);
+    LN_OP_CHECK(op, size >= 0, INVALID_VALUE, "the window's size is %lld, expected 0 or more",
+                (long long)size);
     const ln_shape shape = ln_shape_of(1, &size);
     return ln_op_shape(op, 0, op->node->output_dtype, &shape);
 }

@@ -260,8 +260,7 @@ static ln_status infer_causal(ln_op *op) {
     c->past = (c->taps - 1) * params->dilation;
     ln_shape state = *x;
     state.dims[along] = c->past;
-    LN_OP_CHECK(op, !ln_in(op, BIAS) || ln_value_count(ln_in(op, BIAS)) == c->channels, INVALID_SHAPE,
-                "the bias must have %lld elements", (long long)c->channels);
+    LN_TRY(ln_op_count(op, BIAS, "the bias", c->channels));
     LN_OP_CHECK(op, !ln_in(op, STATE) || ln_shape_equal(&ln_in(op, STATE)->shape, &state), INVALID_SHAPE,
                 "past_state must have the shape %s", ln_shape_text(&state, text[0]));
     LN_OP_CHECK(op, c->length < (int64_t)(SIZE_MAX / 64) && c->past < (int64_t)(SIZE_MAX / 64),

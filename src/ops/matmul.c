@@ -85,12 +85,15 @@ static ln_status infer_shape(ln_op *op, product *p) {
     char left[LN_SHAPE_TEXT_BYTES];
     char right[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, a->rank >= 1 && b->rank >= 1 && (!params->is_gemm || (a->rank == 2 && b->rank == 2)),
-                INVALID_SHAPE, "cannot multiply shapes %s and %s", ln_shape_text(a, left),
-                ln_shape_text(b, right));
+                INVALID_SHAPE, "cannot multiply shapes %s and %s: %s", ln_shape_text(a, left),
+                ln_shape_text(b, right), params->is_gemm ? "expected rank 2" : "a scalar is no matrix");
     const operand x = view(a, params->trans_a, params->trans_batch_a, false);
     const operand z = view(b, params->trans_b, params->trans_batch_b, true);
     ln_shape y;
-    LN_OP_CHECK(op, x.cols == z.rows && ln_shape_broadcast(&x.batch, &z.batch, &y), INVALID_SHAPE,
+    LN_OP_CHECK(op, ln_shape_broadcast(&x.batch, &z.batch, &y), INVALID_SHAPE,
+                "cannot multiply shapes %s and %s: the batches do not broadcast", ln_shape_text(a, left),
+                ln_shape_text(b, right));
+    LN_OP_CHECK(op, x.cols == z.rows, INVALID_SHAPE,
                 "cannot multiply shapes %s and %s: inner dimensions %lld and %lld", ln_shape_text(a, left),
                 ln_shape_text(b, right), (long long)x.cols, (long long)z.rows);
     const ln_shape *batches[] = {&x.batch, &z.batch};

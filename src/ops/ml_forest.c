@@ -289,7 +289,10 @@ static ln_status fill_new_node(ln_build *build, const new_nodes *read, int i, in
     if (mode < 0 || mode > LN_BRANCH_MEMBER || !in_range(read->features[i], INT32_MAX) ||
         !in_range(read->yes[i], yes_leaf ? read->leaves : read->count) ||
         !in_range(read->no[i], no_leaf ? read->leaves : read->count)) {
-        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "node %d has an unknown mode, feature or child", i);
+        return ln_build_fail(
+            build, LN_INVALID_ATTRIBUTE,
+            "node %d has mode %d, feature %lld and children %lld and %lld, of which one is unknown", i, mode,
+            (long long)read->features[i], (long long)read->yes[i], (long long)read->no[i]);
     }
     node->branch = (uint8_t)mode;
     node->missing_is_true = read->missing != NULL && read->missing[i] != 0;
@@ -373,6 +376,13 @@ static ln_status check_cycles(ln_build *build, const ln_forest *forest) {
                     stack[depth++] = child;
                 }
             }
+        }
+    }
+    for (int32_t i = 0; i < forest->n_nodes; i++) {
+        if (state[i] == NEW && forest->nodes[i].branch != LN_BRANCH_LEAF) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                                 "node %d is reached from no root: the nodes of a tree form a circle",
+                                 (int)i);
         }
     }
     return LN_OK;

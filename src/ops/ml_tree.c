@@ -34,7 +34,8 @@ static ln_status build_regressor(ln_build *build) {
     const int64_t targets = ln_attr_int(build, "n_targets", 1);
     LN_TRY(ln_build_status(build));
     if (targets < 1 || targets > 1 << 20) {
-        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "n_targets is %lld", (long long)targets);
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "n_targets is %lld, expected 1 or more",
+                             (long long)targets);
     }
     params->forest.n_targets = (int32_t)targets;
     LN_TRY(ln_forest_build_old(build, &params->forest, "target"));

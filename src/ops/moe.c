@@ -125,14 +125,16 @@ static ln_status check_layer(ln_op *op, int layer, int64_t out, int64_t in) {
                 ln_shape_text(&w->shape, text), (long long)wanted.dims[0], (long long)wanted.dims[1],
                 (long long)wanted.dims[2]);
     LN_OP_CHECK(op, !bias || ln_value_count(bias) == m->experts * out, INVALID_SHAPE,
-                "the bias of layer %d does not fit", layer + 1);
+                "the bias of layer %d must have %lld elements, it has %lld", layer + 1,
+                (long long)(m->experts * out), (long long)ln_value_count(bias));
     if (!params->at->quantized) {
         return LN_OK;
     }
     const int64_t blocks = params->block > 0 ? (in + params->block - 1) / params->block : 1;
     const int64_t packed = params->block > 0 ? out * ((blocks * bits + 7) / 8) : (out * bits + 7) / 8;
     LN_OP_CHECK(op, scales && ln_value_count(scales) == m->experts * out * blocks, INVALID_SHAPE,
-                "layer %d needs %lld scales", layer + 1, (long long)(m->experts * out * blocks));
+                "layer %d needs %lld scales, it has %lld", layer + 1, (long long)(m->experts * out * blocks),
+                (long long)(scales ? ln_value_count(scales) : 0));
     LN_OP_CHECK(op, !zeros || ln_value_count(zeros) == m->experts * packed, INVALID_SHAPE,
                 "zero points of layer %d must take %lld bytes", layer + 1, (long long)(m->experts * packed));
     return LN_OK;

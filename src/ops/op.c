@@ -54,9 +54,18 @@ ln_status ln_op_ints(ln_op *op, int index, int64_t *values, int capacity, int *c
 
 ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result) {
     *result = ln_shape_axis(axis, rank);
+    LN_OP_CHECK(op, rank > 0, INVALID_SHAPE, "a scalar has no axis %lld", (long long)axis);
     LN_OP_CHECK(op, *result >= 0, INVALID_ATTRIBUTE,
                 "axis %lld is out of range for rank %d: expected %d to %d", (long long)axis, rank, -rank,
                 rank - 1);
+    return LN_OK;
+}
+
+ln_status ln_op_count(ln_op *op, int index, const char *what, int64_t count) {
+    const ln_value *value = ln_in(op, index);
+    LN_OP_CHECK(op, !value || (value->kind == LN_KIND_TENSOR && ln_value_count(value) == count),
+                INVALID_SHAPE, "%s (input %d) must have %lld element%s, it has %lld", what, index,
+                (long long)count, count == 1 ? "" : "s", (long long)ln_value_count(value));
     return LN_OK;
 }
 
@@ -69,7 +78,8 @@ static ln_status single(ln_op *op, int index, const ln_value **value) {
         return LN_OK;
     }
     LN_OP_CHECK(op, input->kind == LN_KIND_TENSOR && ln_value_count(input) == 1, INVALID_SHAPE,
-                "input %d must hold exactly one number", index);
+                "input %d must hold exactly one number, it has %lld", index,
+                (long long)ln_value_count(input));
     *value = input;
     return LN_OK;
 }
@@ -97,6 +107,10 @@ static ln_status check_shape(ln_op *op, int index, ln_dtype dtype, const ln_shap
     char text[LN_SHAPE_TEXT_BYTES];
     for (int i = 0; i < shape->rank; ++i) {
         LN_OP_CHECK(op, shape->dims[i] >= 0, INVALID_SHAPE, "output %d would have the shape %s", index,
+                    ln_shape_text(shape, text));
+        /* JavaScript counts up to here, so that even the shape of an empty tensor can be told. */
+        LN_OP_CHECK(op, shape->dims[i] < (INT64_C(1) << 53), LIMIT_EXCEEDED,
+                    "output %d would have the shape %s, expected dimensions below 2^53", index,
                     ln_shape_text(shape, text));
     }
     const int64_t count = ln_shape_count(shape);

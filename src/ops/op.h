@@ -205,6 +205,8 @@ ln_status ln_op_ints(ln_op *op, int index, int64_t *values, int capacity, int *c
 /* Infer: reads one number of any numeric type as int64 or double; wants it first. Absent: *value stays. */
 ln_status ln_op_int(ln_op *op, int index, int64_t *value);
 ln_status ln_op_number(ln_op *op, int index, double *value);
+/* INVALID_SHAPE unless input `index` is absent or has `count` elements; `what` is its name in the sentence. */
+ln_status ln_op_count(ln_op *op, int index, const char *what, int64_t count);
 /* Infer: the axis attribute as 0..rank-1; INVALID_ATTRIBUTE with the range otherwise. */
 ln_status ln_op_axis(ln_op *op, int64_t axis, int rank, int *result);
 /* Infer: sets type and shape of an output (nothing when nobody reads it); LIMIT_EXCEEDED on overflow, INVALID_SHAPE

@@ -195,9 +195,7 @@ static ln_status infer_pad(ln_op *op) {
         local->begin[axis] = pads[i];
         local->end[axis] = pads[n_axes + i];
     }
-    const ln_value *value = ln_in(op, 2);
-    LN_OP_CHECK(op, !value || ln_value_count(value) == 1, INVALID_SHAPE,
-                "constant_value must be one element");
+    LN_TRY(ln_op_count(op, 2, "constant_value", 1));
     return infer_window(op);
 }
 

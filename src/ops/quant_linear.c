@@ -17,7 +17,8 @@ ln_status ln_linear_check(ln_op *op, int scale, int zero) {
         const int index = i == 0 ? scale : zero;
         const ln_value *value = ln_in(op, index);
         LN_OP_CHECK(op, value == NULL || (value->kind == LN_KIND_TENSOR && ln_value_count(value) == 1),
-                    INVALID_SHAPE, "input %d must be one number", index);
+                    INVALID_SHAPE, "input %d must be one number, it has %lld", index,
+                    (long long)ln_value_count(value));
     }
     return LN_OK;
 }

@@ -39,7 +39,8 @@ static ln_status read_sizes(ln_build *build, weights_params *params) {
     LN_TRY(ln_build_status(build));
     if (params->k < 1 || params->n < 1 || params->k > INT32_MAX / 64 || params->n > INT32_MAX / 64 ||
         params->block < 1 || params->block > LARGEST_BLOCK) {
-        return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "K is %lld, N is %lld and block_size is %lld",
+        return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                             "K is %lld, N is %lld and block_size is %lld, expected positive numbers",
                              (long long)params->k, (long long)params->n, (long long)params->block);
     }
     return LN_OK;

@@ -59,9 +59,11 @@ static ln_status infer_bins(ln_op *op, int64_t columns) {
     const roi_params *params = op->params;
     const ln_shape *x = &ln_in(op, 0)->shape;
     const ln_shape *rois = &ln_in(op, 1)->shape;
+    char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, x->rank == 4, INVALID_SHAPE, "the input has rank %d, expected 4", (int)x->rank);
     LN_OP_CHECK(op, rois->rank == 2 && rois->dims[1] == columns, INVALID_SHAPE,
-                "rois must have the shape [n,%lld]", (long long)columns);
+                "rois must have the shape [n,%lld], they have %s", (long long)columns,
+                ln_shape_text(rois, text));
     const int64_t dims[4] = {rois->dims[0], x->dims[1], params->height, params->width};
     const ln_shape shape = ln_shape_of(4, dims);
     return ln_op_shape(op, 0, ln_in(op, 0)->dtype, &shape);
@@ -440,8 +442,8 @@ static ln_status find_boxes(ln_op *op, nms_work *work, int64_t **triples, int64_
 static ln_status read_float(ln_op *op, int index, float *value, bool *given) {
     const ln_value *input = ln_in(op, index);
     *given = input && ln_value_count(input) > 0;
-    LN_OP_CHECK(op, !*given || ln_value_count(input) == 1, INVALID_SHAPE, "input %d must hold one number",
-                index);
+    LN_OP_CHECK(op, !*given || ln_value_count(input) == 1, INVALID_SHAPE,
+                "input %d must hold one number, it has %lld", index, (long long)ln_value_count(input));
     if (*given) {
         *value = *(const float *)input->data;
     }
@@ -459,7 +461,8 @@ static ln_status read_nms(ln_op *op, nms_work *work) {
                     boxes->dims[1] <= INT32_MAX,
                 INVALID_SHAPE, "boxes of shape %s do not fit scores of shape %s",
                 ln_shape_text(boxes, text[0]), ln_shape_text(scores, text[1]));
-    LN_OP_CHECK(op, !most || ln_value_count(most) <= 1, INVALID_SHAPE, "input 2 must hold one number");
+    LN_OP_CHECK(op, !most || ln_value_count(most) <= 1, INVALID_SHAPE,
+                "input 2 must hold one number, it has %lld", (long long)ln_value_count(most));
     bool given;
     work->n = boxes->dims[1];
     work->most = most && ln_value_count(most) == 1 ? ln_index_at(most, 0) : 0;

@@ -35,7 +35,8 @@ static ln_status read_position(ln_op *op, int index, int32_t count, int64_t most
     if (!input) {
         return LN_OK;
     }
-    LN_OP_CHECK(op, ln_value_count(input) == 1, INVALID_SHAPE, "the position must be one number");
+    LN_OP_CHECK(op, ln_value_count(input) == 1, INVALID_SHAPE, "the position must be one number, it has %lld",
+                (long long)ln_value_count(input));
     const int64_t at = ln_index_at(input, 0);
     *position = at < 0 ? at + count : at;
     LN_OP_CHECK(op, *position >= 0 && *position <= most, INVALID_VALUE,

@@ -227,8 +227,7 @@ static ln_status infer_trilu(ln_op *op) {
     const ln_value *input = ln_in(op, 0);
     LN_OP_CHECK(op, input->shape.rank >= 2, INVALID_SHAPE, "the input has rank %d, expected at least 2",
                 (int)input->shape.rank);
-    const ln_value *k = ln_in(op, 1);
-    LN_OP_CHECK(op, !k || ln_value_count(k) == 1, INVALID_SHAPE, "k must be one number");
+    LN_TRY(ln_op_count(op, 1, "k", 1));
     return ln_infer_same(op);
 }
 

@@ -84,7 +84,8 @@ static ln_status infer_training(ln_op *op) {
                 "there are %d tensors after R and T, expected a multiple of %d", op->n_inputs - FIRST,
                 params->groups);
     for (int i = 0; i < FIRST; i++) {
-        LN_OP_CHECK(op, ln_value_count(ln_in(op, i)) == 1, INVALID_SHAPE, "input %d must be one number", i);
+        LN_OP_CHECK(op, ln_value_count(ln_in(op, i)) == 1, INVALID_SHAPE,
+                    "input %d must be one number, it has %lld", i, (long long)ln_value_count(ln_in(op, i)));
     }
     for (int i = 0; i < op->n_inputs - FIRST; i++) {
         const ln_value *value = ln_in(op, FIRST + i);

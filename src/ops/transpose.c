@@ -127,7 +127,8 @@ static ln_status build_space(ln_build *build) {
         params->block = ln_attr_int(build, "blocksize", 1);
         params->crd = ln_attr_choice(build, "mode", modes, 0) == 1;
         if (params->block < 1 || params->block > INT32_MAX) {
-            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "blocksize is %lld", (long long)params->block);
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "blocksize is %lld, expected 1 or more",
+                                 (long long)params->block);
         }
     }
     return ln_build_status(build);

@@ -3,13 +3,20 @@
 
 #include <stdlib.h>
 
-static ln_status read_list(ln_build *build, const char *name, int most, int64_t *values, int *count) {
+/* Reads up to `most` numbers of at least `least`. */
+static ln_status read_list(ln_build *build, const char *name, int most, int64_t least, int64_t *values,
+                           int *count) {
     const int64_t *given = ln_attr_ints(build, name, count);
     if (*count > most) {
         return ln_build_fail(build, LN_LIMIT_EXCEEDED,
                              "attribute '%s' has %d entries, at most %d are supported", name, *count, most);
     }
     for (int i = 0; i < *count; ++i) {
+        if (given[i] < least) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                                 "attribute '%s' has the entry %lld, expected at least %lld", name,
+                                 (long long)given[i], (long long)least);
+        }
         values[i] = given[i];
     }
     return ln_build_status(build);
@@ -17,10 +24,10 @@ static ln_status read_list(ln_build *build, const char *name, int most, int64_t 
 
 ln_status ln_window_build(ln_build *build, ln_window *window) {
     static const char *const choices[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", NULL};
-    LN_TRY(read_list(build, "kernel_shape", LN_WINDOW_RANK, window->kernel, &window->n_kernel));
-    LN_TRY(read_list(build, "strides", LN_WINDOW_RANK, window->strides, &window->n_strides));
-    LN_TRY(read_list(build, "dilations", LN_WINDOW_RANK, window->dilations, &window->n_dilations));
-    LN_TRY(read_list(build, "pads", 2 * LN_WINDOW_RANK, window->pads, &window->n_pads));
+    LN_TRY(read_list(build, "kernel_shape", LN_WINDOW_RANK, 1, window->kernel, &window->n_kernel));
+    LN_TRY(read_list(build, "strides", LN_WINDOW_RANK, 1, window->strides, &window->n_strides));
+    LN_TRY(read_list(build, "dilations", LN_WINDOW_RANK, 1, window->dilations, &window->n_dilations));
+    LN_TRY(read_list(build, "pads", 2 * LN_WINDOW_RANK, -INT32_MAX, window->pads, &window->n_pads));
     window->auto_pad = (ln_auto_pad)ln_attr_choice(build, "auto_pad", choices, LN_PAD_NOTSET);
     window->ceil_mode = ln_attr_bool(build, "ceil_mode", false);
     return ln_build_status(build);
