@@ -5,11 +5,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readCatalogue } from './lib/catalogue.mjs';
+import { FIXED_TYPES, HIDDEN_DOMAIN, readCatalogue, signatureTerms, splitSignature } from './lib/catalogue.mjs';
 import { root } from './lib/paths.mjs';
 
 const page = join(root, 'docs', 'operators.md');
-const HIDDEN_DOMAIN = 'linnet'; // operators that only rewrites make
 const DOMAINS = [
   ['', 'ai.onnx'],
   ['ai.onnx.ml', 'ai.onnx.ml'],
@@ -22,26 +21,15 @@ const SHORT = {
   float8e4m3fn: 'f8', float8e4m3fnuz: 'f8', float8e5m2: 'f8', float8e5m2fnuz: 'f8', float8e8m0: 'e8m0', float4e2m1: 'f4',
   float6e2m3: 'f6', float6e3m2: 'f6',
 };
-const FIXED = { f: 'float32', d: 'float64', h: 'float16', l: 'int64', i: 'int32', u: 'uint8', b: 'bool', s: 'string' };
 
 const short = (name) => SHORT[name] ?? name.replace('uint', 'u').replace('int', 'i');
 
 /** "AA?>A" as "T, T? → T"; fixed types by name. */
 function describeSignature(signature) {
-  const term = (text) => text.replace(/[A-Za-z]/g, (letter) => ({ A: 'T', B: 'T2', C: 'T3' })[letter] ?? short(FIXED[letter]))
+  const term = (text) => text.replace(/[A-Za-z]/g, (letter) => ({ A: 'T', B: 'T2', C: 'T3' })[letter] ?? short(FIXED_TYPES[letter]))
     .replace('.', 'any').replace('{}', 'map');
-  const side = (text) => (text.match(/(\[.\]|<.>|\{\}|.)[?*+]?/g) ?? []).map(term).join(', ') || '–';
-  return signature.split('>').length > 2
-    ? splitSides(signature).map(side).join(' → ')
-    : signature.split('>').map(side).join(' → ');
-}
-
-/** Splits at the '>' that is not the end of an optional type. */
-function splitSides(signature) {
-  for (let i = 0; i < signature.length; i++) {
-    if (signature[i] === '>' && signature[i - 2] !== '<') return [signature.slice(0, i), signature.slice(i + 1)];
-  }
-  return [signature, ''];
+  const side = (text) => signatureTerms(text).map(term).join(', ') || '–';
+  return splitSignature(signature).map(side).join(' → ');
 }
 
 /** Types that the standard takes together, named as one where all of them are there. */
