@@ -1,0 +1,261 @@
+// Bad inputs of layers: convolution, pooling, normalisation, products, recurrence, attention, transforms, losses.
+
+import { body, bools, f, floats, graph, int32s, ints, n, one, real } from '../../support/bad_inputs.mjs';
+
+const image = f(1, 2, 5, 5);
+const relu = graph(['a'], ['b'], [{ op: 'Relu', inputs: ['a'], outputs: ['b'] }]);
+
+/** @type {import('../../support/bad_inputs.mjs').Table} */
+export const layers = {
+  Conv: [
+    ['other channels', [image, f(3, 4, 3, 3)]],
+    ['another rank', [image, f(3, 2, 3)]],
+    ['no spatial axes', [f(1, 2), f(3, 2)]],
+    ['channels that do not divide', [image, f(3, 1, 3, 3)], { group: 2 }],
+    ['no groups', [image, f(3, 2, 3, 3)], { group: 0 }],
+    ['a stride of nothing', [image, f(3, 2, 3, 3)], { strides: [0, 1] }],
+    ['a dilation of nothing', [image, f(3, 2, 3, 3)], { dilations: [1, 0] }],
+    ['one stride', [image, f(3, 2, 3, 3)], { strides: [1] }],
+    ['three pads', [image, f(3, 2, 3, 3)], { pads: [1, 1, 1] }],
+    ['a kernel that the weights do not have', [image, f(3, 2, 3, 3)], { kernel_shape: [2, 2] }],
+    ['a kernel that is too large', [image, f(3, 2, 6, 6)]],
+    ['a bias of another length', [image, f(3, 2, 3, 3), f(2)]],
+    ['an unknown padding', [image, f(3, 2, 3, 3)], { auto_pad: 'SAME' }],
+    ['a padding that overflows', [image, f(3, 2, 3, 3)], { pads: [2 ** 62, 0, 2 ** 62, 0] }],
+  ],
+  ConvTranspose: [
+    ['other channels', [image, f(3, 2, 3, 3)]],
+    ['a stride of nothing', [image, f(2, 2, 3, 3)], { strides: [0, 1] }],
+    ['a negative output padding', [image, f(2, 2, 3, 3)], { output_padding: [-1, 0] }],
+    ['an output of one axis', [image, f(2, 2, 3, 3)], { output_shape: [9] }],
+    ['a bias of another length', [image, f(2, 2, 3, 3), f(3)]],
+    ['pads that cut all', [image, f(2, 2, 3, 3)], { pads: [4, 4, 4, 4] }],
+  ],
+  DeformConv: [
+    ['offsets of another shape', [image, f(1, 2, 3, 3), f(1, 4, 3, 3)]],
+    ['other channels', [image, f(1, 3, 3, 3), f(1, 18, 3, 3)]],
+    ['a mask of another shape', [image, f(1, 2, 3, 3), f(1, 18, 3, 3), null, f(1, 8, 3, 3)]],
+    ['a bias of another length', [image, f(1, 2, 3, 3), f(1, 18, 3, 3), f(2)]],
+    ['no offset groups', [image, f(1, 2, 3, 3), f(1, 18, 3, 3)], { offset_group: 0 }],
+  ],
+  CausalConvWithState: [
+    ['a weight of other channels', [f(1, 2, 5), f(3, 1, 3)]],
+    ['a state of another length', [f(1, 2, 5), f(2, 1, 3), null, f(1, 2, 3)]],
+    ['two axes', [f(2, 5), f(2, 1, 3)]],
+    ['an unknown activation', [f(1, 2, 5), f(2, 1, 3)], { activation: 'gelu' }],
+  ].map(([what, inputs, attributes = {}]) => [what, inputs, attributes, { outputs: 2 }]),
+  MaxPool: [
+    ['no kernel', [image]],
+    ['a kernel of one axis', [image], { kernel_shape: [2] }],
+    ['a kernel of nothing', [image], { kernel_shape: [0, 2] }],
+    ['a kernel that is too large', [image], { kernel_shape: [6, 6] }],
+    ['a stride of nothing', [image], { kernel_shape: [2, 2], strides: [0, 1] }],
+    ['no spatial axes', [f(1, 2)], { kernel_shape: [] }],
+    ['three pads', [image], { kernel_shape: [2, 2], pads: [0, 0, 0] }],
+    ['a storage order that is none', [image], { kernel_shape: [2, 2], storage_order: 2 }],
+  ],
+  AveragePool: [
+    ['no kernel', [image]],
+    ['a negative stride', [image], { kernel_shape: [2, 2], strides: [-1, 1] }],
+    ['one dilation', [image], { kernel_shape: [2, 2], dilations: [1] }],
+  ],
+  LpPool: [
+    ['a norm of nothing', [image], { kernel_shape: [2, 2], p: 0 }],
+    ['no kernel', [image]],
+  ],
+  GlobalAveragePool: [['one axis', [f(2)]]],
+  GlobalMaxPool: [['one axis', [f(2)]]],
+  GlobalLpPool: [['a norm of nothing', [image], { p: 0 }]],
+  MaxUnpool: [
+    ['indices of another shape', [f(1, 1, 2, 2), ints([0, 1], [1, 1, 1, 2])], { kernel_shape: [2, 2] }],
+    ['an index outside', [f(1, 1, 1, 1), ints([99], [1, 1, 1, 1])], { kernel_shape: [2, 2], strides: [2, 2] }],
+    ['no kernel', [f(1, 1, 2, 2), ints([0, 1, 2, 3], [1, 1, 2, 2])]],
+    ['an output of another rank', [f(1, 1, 1, 1), ints([0], [1, 1, 1, 1]), ints([2, 2])], { kernel_shape: [2, 2] }],
+  ],
+  MaxRoiPool: [
+    ['rois of another width', [image, f(1, 4)], { pooled_shape: [1, 1] }],
+    ['no shape', [image, f(1, 5)]],
+    ['a roi of no image', [image, floats([3, 0, 0, 1, 1], [1, 5])], { pooled_shape: [1, 1] }],
+  ],
+  RoiAlign: [
+    ['rois of another width', [image, f(1, 5), ints([0])]],
+    ['fewer images than rois', [image, f(2, 4), ints([0])]],
+    ['a roi of no image', [image, f(1, 4), ints([1])]],
+    ['an unknown mode', [image, f(1, 4), ints([0])], { mode: 'min' }],
+    ['a negative output', [image, f(1, 4), ints([0])], { output_height: -1 }],
+  ],
+  NonMaxSuppression: [
+    ['boxes of three corners', [f(1, 2, 3), f(1, 1, 2), n(1)]],
+    ['scores of other boxes', [f(1, 2, 4), f(1, 1, 3), n(1)]],
+    ['two limits', [f(1, 2, 4), f(1, 1, 2), ints([1, 2])]],
+    ['boxes of an unknown form', [f(1, 2, 4), f(1, 1, 2), n(1)], { center_point_box: 2 }],
+  ],
+  BatchNormalization: [
+    ['a scale of other channels', [image, f(3), f(2), f(2), f(2)]],
+    ['a mean of other channels', [image, f(2), f(2), f(3), f(2)]],
+    ['a scalar', [one(1), f(1), f(1), f(1), f(1)]],
+  ],
+  InstanceNormalization: [
+    ['a scale of other channels', [image, f(3), f(2)]],
+    ['one axis', [f(2), f(2), f(2)]],
+  ],
+  GroupNormalization: [
+    ['groups that do not divide', [image, f(2), f(2)], { num_groups: 3 }],
+    ['no groups', [image, f(2), f(2)], { num_groups: 0 }],
+    ['a scale of other channels', [image, f(3), f(2)], { num_groups: 1 }],
+  ],
+  LayerNormalization: [
+    ['a scale that does not fit', [f(2, 3), f(4)]],
+    ['an axis out of range', [f(2, 3), f(3)], { axis: 2 }],
+    ['a stash type that is none', [f(2, 3), f(3)], { stash_type: 2 }],
+  ],
+  RMSNormalization: [['a scale that does not fit', [f(2, 3), f(4)]]],
+  SimplifiedLayerNormalization: [['a scale that does not fit', [f(2, 3), f(4)]]],
+  MeanVarianceNormalization: [['an axis out of range', [f(2, 3)], { axes: [2] }]],
+  LpNormalization: [
+    ['a norm of three', [f(2, 3)], { p: 3 }],
+    ['an axis out of range', [f(2, 3)], { axis: 2 }],
+  ],
+  LRN: [
+    ['no size', [image]],
+    ['a size of nothing', [image], { size: 0 }],
+    ['one axis', [f(3)], { size: 3 }],
+  ],
+  Dropout: [
+    ['a ratio above one', [f(3), one(1.5), bools([1], [])]],
+    ['a mode of two', [f(3), one(0.5), bools([1, 0])]],
+  ],
+  MatMul: [
+    ['other inner lengths', [f(2, 3), f(4, 2)]],
+    ['a scalar', [f(2, 3), one(1)]],
+    ['batches that do not broadcast', [f(2, 2, 3), f(3, 3, 2)]],
+  ],
+  Gemm: [
+    ['other inner lengths', [f(2, 3), f(4, 2)]],
+    ['three axes', [f(1, 2, 3), f(3, 2)]],
+    ['a bias that does not fit', [f(2, 3), f(3, 2), f(3)]],
+  ],
+  Einsum: [
+    ['no equation', [f(2, 3)]],
+    ['a term too few', [f(2, 3), f(3, 2)], { equation: 'ij->ij' }],
+    ['a rank that does not fit', [f(2, 3)], { equation: 'ijk->ijk' }],
+    ['lengths that differ', [f(2, 3), f(4, 2)], { equation: 'ij,jk->ik' }],
+    ['a label from nowhere', [f(2, 3)], { equation: 'ij->ik' }],
+    ['a sign that is no label', [f(2, 3)], { equation: 'i?->i' }],
+  ],
+  Det: [
+    ['no square', [f(2, 3)]],
+    ['one axis', [f(3)]],
+  ],
+  RNN: [
+    ['two axes', [f(2, 3), f(1, 4, 3), f(1, 4, 4)], { hidden_size: 4 }],
+    ['weights of another input', [f(2, 1, 3), f(1, 4, 2), f(1, 4, 4)], { hidden_size: 4 }],
+    ['weights of one direction', [f(2, 1, 3), f(1, 4, 3), f(1, 4, 4)], { hidden_size: 4, direction: 'bidirectional' }],
+    ['an unknown direction', [f(2, 1, 3), f(1, 4, 3), f(1, 4, 4)], { direction: 'sideways' }],
+    ['an unknown activation', [f(2, 1, 3), f(1, 4, 3), f(1, 4, 4)], { activations: ['Gelu'] }],
+    ['another hidden size', [f(2, 1, 3), f(1, 4, 3), f(1, 4, 4)], { hidden_size: 5 }],
+    ['a length beyond the end', [f(2, 1, 3), f(1, 4, 3), f(1, 4, 4), null, int32s([3])], { hidden_size: 4 }],
+  ],
+  GRU: [
+    ['weights of another gate', [f(2, 1, 3), f(1, 10, 3), f(1, 12, 4)], { hidden_size: 4 }],
+    ['a bias of another length', [f(2, 1, 3), f(1, 12, 3), f(1, 12, 4), f(1, 12)], { hidden_size: 4 }],
+    ['one activation', [f(2, 1, 3), f(1, 12, 3), f(1, 12, 4)], { hidden_size: 4, activations: ['Tanh'] }],
+    ['lengths of another batch', [f(2, 1, 3), f(1, 12, 3), f(1, 12, 4), null, int32s([2, 2])], { hidden_size: 4 }],
+  ],
+  LSTM: [
+    ['weights of another gate', [f(2, 1, 3), f(1, 12, 3), f(1, 16, 4)], { hidden_size: 4 }],
+    ['a state of another batch', [f(2, 1, 3), f(1, 16, 3), f(1, 16, 4), null, null, f(1, 2, 4)], { hidden_size: 4 }],
+    ['peepholes of another length', [f(2, 1, 3), f(1, 16, 3), f(1, 16, 4), null, null, null, null, f(1, 16)], { hidden_size: 4 }],
+    ['a negative length', [f(2, 1, 3), f(1, 16, 3), f(1, 16, 4), null, int32s([-1])], { hidden_size: 4 }],
+    ['a layout that is none', [f(2, 1, 3), f(1, 16, 3), f(1, 16, 4)], { hidden_size: 4, layout: 2 }],
+  ],
+  Attention: [
+    ['no numbers of heads', [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8)]],
+    ['a width that does not divide', [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8)], { q_num_heads: 3, kv_num_heads: 3 }],
+    ['a key of another length than the value', [f(1, 2, 2, 4), f(1, 2, 3, 4), f(1, 2, 2, 4)]],
+    ['a key of another width', [f(1, 2, 2, 4), f(1, 2, 2, 5), f(1, 2, 2, 4)]],
+    ['a mask that does not fit', [f(1, 2, 2, 4), f(1, 2, 3, 4), f(1, 2, 3, 4), f(3, 3)]],
+    ['heads that do not divide', [f(1, 3, 2, 4), f(1, 2, 2, 4), f(1, 2, 2, 4)]],
+    ['two axes', [f(2, 8), f(2, 8), f(2, 8)], { q_num_heads: 2, kv_num_heads: 2 }],
+    ['another batch', [f(2, 2, 2, 4), f(1, 2, 2, 4), f(1, 2, 2, 4)]],
+    ['a past of the key alone', [f(1, 2, 2, 4), f(1, 2, 2, 4), f(1, 2, 2, 4), null, f(1, 2, 1, 4)]],
+  ],
+  LinearAttention: [
+    ['an unknown rule', [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8)], { q_num_heads: 2, kv_num_heads: 2, update_rule: 'cubic' }, { outputs: 2 }],
+    ['a width that does not divide', [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8)], { q_num_heads: 3, kv_num_heads: 3, update_rule: 'linear' }, { outputs: 2 }],
+    ['a gate that is missing', [f(1, 2, 8), f(1, 2, 8), f(1, 2, 8)], { q_num_heads: 2, kv_num_heads: 2, update_rule: 'gated' }, { outputs: 2 }],
+  ],
+  'ai.onnx.preview:FlexAttention': [
+    ['three axes', [f(2, 2, 4), f(2, 2, 4), f(2, 2, 4)]],
+    ['a key of another width', [f(1, 2, 2, 4), f(1, 2, 2, 5), f(1, 2, 2, 4)]],
+    ['a subgraph of one input too few', [f(1, 2, 2, 4), f(1, 2, 2, 4), f(1, 2, 2, 4)], { score_mod: body([], ['c']) }],
+  ],
+  RotaryEmbedding: [
+    ['two axes', [f(2, 8), f(4, 4), f(4, 4)]],
+    ['no number of heads', [f(1, 2, 8), f(1, 2, 2), f(1, 2, 2)]],
+    ['caches of another width', [f(1, 2, 2, 8), f(1, 2, 3), f(1, 2, 3)]],
+    ['a position outside the caches', [f(1, 2, 2, 8), f(4, 4), f(4, 4), ints([0, 4], [1, 2])]],
+    ['caches of other shapes', [f(1, 2, 2, 8), f(1, 2, 4), f(1, 3, 4)]],
+  ],
+  SwiGLU: [['shapes that differ', [f(2, 3), f(2, 4)]]],
+  DFT: [
+    ['three numbers in place of one', [f(1, 4, 3)]],
+    ['an axis out of range', [f(1, 4, 1), null, n(3)]],
+    ['the axis of the numbers', [f(1, 4, 1), null, n(-1)]],
+    ['a negative length', [f(1, 4, 1), n(-4)]],
+  ],
+  STFT: [
+    ['a step of nothing', [f(1, 8, 1), n(0), null, n(4)]],
+    ['a window of another length', [f(1, 8, 1), n(2), f(4), n(3)]],
+  ],
+  NegativeLogLikelihoodLoss: [
+    ['a label out of range', [f(2, 3), ints([0, 3])]],
+    ['labels of another shape', [f(2, 3), ints([0])]],
+    ['weights of other classes', [f(2, 3), ints([0, 1]), f(2)]],
+    ['an unknown reduction', [f(2, 3), ints([0, 1])], { reduction: 'max' }],
+    ['one axis', [f(3), ints([0])]],
+  ],
+  SoftmaxCrossEntropyLoss: [
+    ['a label out of range', [f(2, 3), ints([0, -1])]],
+    ['labels of another shape', [f(2, 3), ints([0])]],
+    ['an unknown reduction', [f(2, 3), ints([0, 1])], { reduction: 'max' }],
+  ],
+  If: [
+    ['two conditions', [bools([1, 0])], { then_branch: relu, else_branch: relu }],
+    ['no branch', [bools([1])]],
+    ['branches that take inputs', [bools([1])], { then_branch: relu, else_branch: relu }],
+  ],
+  Loop: [
+    ['no body', [n(1), bools([1])]],
+    ['two trip counts', [ints([1, 2]), bools([1])], { body: graph([{ name: 'i', type: 'int64' }, { name: 'c', type: 'bool' }], ['c'], []) }],
+    ['a body without inputs', [n(1), bools([1]), f(2)], { body: body([], ['c', 'd']) }],
+    ['a body with too few outputs', [n(1), bools([1]), f(2)], { body: graph([{ name: 'i', type: 'int64' }, { name: 'c', type: 'bool' }, 'x'], ['c'], []) }],
+  ],
+  Scan: [
+    ['no body', [f(2, 3)], { num_scan_inputs: 1 }],
+    ['more scan inputs than inputs', [f(2, 3)], { num_scan_inputs: 2, body: relu }],
+    ['no scan inputs', [f(2, 3)], { body: relu }],
+    ['a direction that is none', [f(2, 3)], { num_scan_inputs: 1, scan_input_directions: [2], body: relu }],
+    ['an axis out of range', [f(2, 3)], { num_scan_inputs: 1, scan_input_axes: [2], body: relu }],
+    ['lengths that differ', [f(2, 3), f(4, 3)], { num_scan_inputs: 2, body: graph(['a', 'c'], ['b'], [{ op: 'Relu', inputs: ['a'], outputs: ['b'] }]) }],
+  ],
+  SequenceMap: [
+    ['no body', [{ value: [f(2)], info: { kind: 'sequence', element: { type: 'float32' } } }]],
+    ['lists of other lengths', [
+      { value: [f(2)], info: { kind: 'sequence', element: { type: 'float32' } } }, { value: [f(2), f(2)], info: { kind: 'sequence', element: { type: 'float32' } } },
+    ], { body: graph(['a', 'c'], ['b'], [{ op: 'Add', inputs: ['a', 'c'], outputs: ['b'] }]) }],
+  ],
+  'ai.onnx.preview.training:Adagrad': [
+    ['a gradient of another shape', [one(0.1), n(0), f(2), f(3), f(2)], {}, { outputs: 2 }],
+    ['a state that is missing', [one(0.1), n(0), f(2), f(2)], {}, { outputs: 2 }],
+  ],
+  'ai.onnx.preview.training:Adam': [
+    ['a moment of another shape', [one(0.1), n(0), f(2), f(2), f(3), f(2)], {}, { outputs: 3 }],
+    ['a state that is missing', [one(0.1), n(0), f(2), f(2), f(2)], {}, { outputs: 3 }],
+  ],
+  'ai.onnx.preview.training:Momentum': [
+    ['no mode', [one(0.1), n(0), f(2), f(2), f(2)], { alpha: real(0.9), beta: real(0.9), norm_coefficient: real(0.1) }, { outputs: 2 }],
+    ['a momentum of another shape', [one(0.1), n(0), f(2), f(2), f(3)], { alpha: real(0.9), beta: real(0.9), norm_coefficient: real(0.1), mode: 'standard' }, { outputs: 2 }],
+  ],
+  'ai.onnx.preview.training:Gradient': [['nothing to differentiate', [f(2)], { xs: ['x0'], y: 'nothing' }]],
+};
