@@ -1,9 +1,9 @@
 """Random small graphs: what a graph optimiser takes apart.
 
 A graph is grown node by node from one input whose first axis is the batch and stays it. The steps are single nodes and the
-groups that exporters emit and optimisers look for: convolution, batch normalisation and activation; matrix product and bias; GELU, layer
-normalisation and attention in pieces; quantise and dequantise; shapes computed in the graph. Batch is symbolic half the time; then the
-case has a second set of inputs with another batch.
+groups that exporters emit and optimisers look for (draw_patterns.py has these, whole and nearly): convolution, batch normalisation and
+activation; matrix product and bias; GELU, layer normalisation and attention in pieces; quantise and dequantise; shapes computed in the
+graph. Batch is symbolic half the time; then the case has a second set of inputs with another batch.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import cases_core
+import draw_patterns
 import fixtures
 
 OPSET = 17
@@ -107,10 +108,15 @@ def _inner_values(model, inputs, names):
 
 
 class _Grower:
-    """Grows the graph; `shapes` holds the static shape of every float32 value, batch first."""
+    """Grows the graph.
+
+    `shapes` holds the static shape of every float32 value, batch first; `kept` the inner values that become outputs; `cuts` pairs of
+    a value and a number where a step changes at once; `rough` says that float16 is among the types.
+    """
 
     def __init__(self, d):
         self.d, self.nodes, self.weights, self.shapes = d, [], {}, {}
+        self.kept, self.cuts, self.rough = set(), [], False
 
     def name(self):
         return f"v{len(self.nodes)}_{len(self.weights)}"
@@ -338,6 +344,7 @@ def _cast_pair(g, x):
 
 def _where(g, x):
     shape = g.shapes[x]
+    g.cuts.append((x, 0))
     mask = g.emit("Greater", [x, g.constant(np.float32(0))])
     return g.emit("Where", [mask, x, g.weight(*shape[-1:])], shape)
 
@@ -384,12 +391,12 @@ def draw_graph(d):
     tail = d.pick(((3, 8, 8), (4, 7, 5), (2, 6, 9), (6, 8), (5, 4), (8,), (16,), (4, 12)))
     g.shapes["x"] = (batch, *tail)
     for _ in range(d.integer(2, 9)):
-        d.pick(STEPS)(g, g.any())
+        d.pick(draw_patterns.PATTERNS if d.chance(0.5) else STEPS)(g, g.any())
     if not g.nodes:
         return None
     read = {name for node in g.nodes for name in node.input}
-    outputs = [name for name in g.shapes if name not in read and name != "x"]
-    outputs += [name for name in g.shapes if name in read and name != "x" and d.chance(0.1)]
+    inner = [name for name in g.shapes if name != "x"]
+    outputs = [name for name in inner if name not in read or name in g.kept or d.chance(0.07)]
     if not outputs:
         return None
     symbolic = d.chance(0.5)
@@ -399,10 +406,17 @@ def draw_graph(d):
         g.nodes, "graph", [info], [cases_core.value_info(name, None) for name in outputs], [cases_core.tensor(name, array) for name, array in g.weights.items()]
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8, producer_name="linnet cases")
-    if any(node.op_type == "QuantizeLinear" for node in g.nodes):
-        values = _inner_values(model, [x], [name for name in g.shapes if name != "x"])
-        if not all(np.isfinite(value).all() for value in values.values()):
-            return None  # what a NaN becomes as an integer is nobody's promise
     others = [[d.values(np.float32, (batch + 1, *tail), -2, 2)]] if symbolic else []
-    steps = any(node.op_type == "QuantizeLinear" for node in g.nodes)
+    if not all(_is_plain(model, inner, g.cuts, inputs) for inputs in [[x], *others]):
+        return None
+    steps = g.rough or any(node.op_type == "QuantizeLinear" for node in g.nodes)
     return DrawnGraph(model, [x], others, slack=3000.0 if steps else 30.0)
+
+
+def _is_plain(model, names, cuts, inputs):
+    """Are all values numbers, and none where rounding decides? What becomes of a NaN is nobody's promise."""
+    values = _inner_values(model, inputs, names)
+    if not values or not all(np.isfinite(value).all() for value in values.values()):
+        return False
+    values["x"] = inputs[0]
+    return all((np.abs(values[name] - at) > 1e-4).all() for name, at in cuts if name in values)
