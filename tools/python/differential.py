@@ -115,6 +115,10 @@ class Solver:
             self.pool = None
             return None
 
+    def close(self):
+        if self.pool:
+            self.pool.shutdown()
+
 
 def write(out, cases):
     """A folder of cases and its table of tolerances."""
@@ -126,8 +130,14 @@ def write(out, cases):
     (out / "cases.tsv").write_text("\n".join(lines) + "\n")
 
 
-def generate(out, count, seed, only, newest):
-    """Draw `count` cases that ONNX Runtime answers; returns {name: Drawn}."""
+def _bytes(case, out):
+    """What a case takes as files."""
+    case.write(out)
+    return sum(file.stat().st_size for file in (out / case.name).rglob("*") if file.is_file())
+
+
+def generate(out, count, seed, only, newest, largest=0):
+    """Draw `count` cases that ONNX Runtime answers, and drop those of more bytes than `largest`; returns {name: Drawn}."""
     solver, chosen, cases, index = Solver(), {}, [], 0
     while len(chosen) < count and index < 20 * count:
         answer = solver.call(_draw_and_solve, seed, index, only, newest)
@@ -139,8 +149,12 @@ def generate(out, count, seed, only, newest):
         cases.append(_rebuild(drawn, name, answers))
         if sys.stderr.isatty():
             print(f"\r{len(chosen)} of {count} drawn", end="", file=sys.stderr)
+    solver.close()
+    refused = index - len(chosen)
+    cases = [case for case in cases if not largest or _bytes(case, out) <= largest]
+    chosen = {case.name: chosen[case.name] for case in cases}
     write(out, cases)
-    print(f"{len(chosen)} cases in {out.name}, {index - len(chosen)} draws refused, ONNX Runtime died {solver.deaths} times")
+    print(f"{len(chosen)} cases in {out.name}, {refused} draws refused, ONNX Runtime died {solver.deaths} times")
     return chosen
 
 
@@ -186,6 +200,7 @@ def shrink(command, name, drawn, reason, scratch):
             break
         best = min(failed, key=lambda label: candidates[label].size())
         drawn, reason = candidates[best], failed[best]
+    solver.close()
     return drawn, reason
 
 
@@ -201,6 +216,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ops", help=f"only these operators, by comma; '{GRAPH}' for graphs of several nodes")
     parser.add_argument("--newest", type=int, default=NEWEST, help="no opset above this one")
+    parser.add_argument("--largest", type=int, default=0, metavar="BYTES", help="drop cases whose files take more")
     parser.add_argument("--run", nargs="?", const=COMMAND, metavar="COMMAND", help=f"run the folder and shrink what fails; default '{COMMAND}'")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the shrunk cases; default OUT-shrunk")
     parser.add_argument("--each", type=int, default=2, help="shrink at most this many per operator and kind of failure")
@@ -210,7 +226,7 @@ def main():
     warnings.simplefilter("ignore")
     only = arguments.ops.split(",") if arguments.ops else None
     out = arguments.out.resolve()
-    chosen = generate(out, arguments.count, arguments.seed, only, arguments.newest)
+    chosen = generate(out, arguments.count, arguments.seed, only, arguments.newest, arguments.largest)
     if not arguments.run:
         return
     failures = run(arguments.run, out)
@@ -235,6 +251,7 @@ def main():
         write(keep, kept)
     elif keep.exists():
         shutil.rmtree(keep)
+    print(f"{len(chosen) - len(failures)} passed, {len(wrong)} failed, {len(missing)} skipped")
     if wrong:
         sys.exit(1)
 

@@ -1,0 +1,1 @@
+By0JH`a]\PQQdXS^QTPPW[ZS`SZZXhzdjfn_hcpknaingis^c]^ctRG[egYkM`XOagabh\^jV_b^b

@@ -1,0 +1,1 @@
+By0J³)AcF>Am¸+A„SOA

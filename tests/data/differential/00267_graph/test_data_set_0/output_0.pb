@@ -1,0 +1,1 @@
+Bv8_10JÀ$³tC†nC\@jC`dC–:tC =uCU[CÃêtCnCrçtCÐuCIbCÌ‹gCiÅoCæÂqCd1sCj5¿?’ä¾?R_À?Rúº?°%»?ÐÀ?À¬¼?ÐD»?åü¼?R¼?Æùº?¸"Â?,ë¿?gÃ?à»»?hî¾?ùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZBùÂZB
