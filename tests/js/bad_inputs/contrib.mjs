@@ -112,7 +112,7 @@ export const quantised = {
     ['weights of another width', [f(2, 4), f(2, 3), f(3, 8, 5), null, f(3, 4, 8)], { k: 1 }],
   ],
   'com.microsoft:QMoE': [
-    ['three bits', [f(2, 32), f(2, 3), u(3, 64, 16), f(3, 64), null, u(3, 32, 32), f(3, 32)], { k: 1, expert_weight_bits: 3 }],
+    ['five bits', [f(2, 32), f(2, 3), u(3, 64, 16), f(3, 64), null, u(3, 32, 32), f(3, 32)], { k: 1, expert_weight_bits: 5 }],
     ['scales of another shape', [f(2, 32), f(2, 3), u(3, 64, 16), f(3, 63), null, u(3, 32, 32), f(3, 32)], { k: 1, expert_weight_bits: 4 }],
     ['more experts asked than there are', [f(2, 32), f(2, 3), u(3, 64, 16), f(3, 64), null, u(3, 32, 32), f(3, 32)], { k: 4, expert_weight_bits: 4 }],
   ],
