@@ -10,6 +10,7 @@ static const ln_rewrite rewrites[] = {
     {"fold-constants", 1, ln_rewrite_fold_constants},
     {"drop-no-ops", 2, ln_rewrite_drop_no_ops},
     {"merge-equal", 2, ln_rewrite_merge_equal},
+    {"widen-halves", 2, ln_rewrite_widen_halves},
     {"find-activations", 2, ln_rewrite_find_activations},
     {"fuse-layer-norm", 2, ln_rewrite_fuse_layer_norm},
     {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},

@@ -201,3 +201,29 @@ describe('merge-equal', () => {
     assert.deepEqual((await compare('y = Neg(x)\nz = Neg(x)', { ...matrix, outputs })).operators, { Neg: 2 });
   });
 });
+
+describe('widen-halves', () => {
+  const half = (dims, seed) => new Tensor('float16', Uint16Array.from(filled(dims, seed), (each) => (Math.round(Math.abs(each) * 1023)) | (each < 0 ? 0xbc00 : 0x3800)), dims);
+  const weights = (dims, seed) => ({ type: 'float16', dims, data: half(dims, seed).data });
+  const graph = { type: 'float16', inputs: { x: ['n', 6] }, outputs: { y: ['n', 6] }, feeds: { x: half([4, 6], 2) }, tolerance: 2e-2, constants: { w: weights([6, 6], 3), b: weights([6], 4) } };
+  test('a chain keeps float32 inside', async () => {
+    const { operators, fired } = await compare('y = Softmax(Relu(Add(MatMul(x, w), b)))', graph);
+    assert.equal(fired['widen-halves'], 1);
+    assert.deepEqual(operators, { Cast: 2, MatMulBias: 1, Softmax: 1 });
+  });
+  test('a value that others read is narrowed for them', async () => {
+    const { fired, operators } = await compare('h = Relu(MatMul(x, w))\ny = Softmax(Add(Tanh(h), b))\nz = Cast<to=6>(h)', { ...graph, outputs: { y: ['n', 6], z: { type: 'int32', dims: ['n', 6] } } });
+    assert.equal(fired['widen-halves'], 1);
+    assert.equal(operators.Cast, 4);
+  });
+  test('casts from and to float32 go', async () => {
+    const outer = { ...graph, inputs: { x: { type: 'float32', dims: ['n', 6] } }, outputs: { y: { type: 'float32', dims: ['n', 6] } }, feeds: { x: tensor([4, 6]) } };
+    const { operators } = await compare('y = Neg(Cast<to=1>(Softmax(Add(MatMul(Cast<to=10>(x), w), b))))', { ...outer, tolerance: 2e-2 });
+    assert.deepEqual(operators, { MatMulBias: 1, Softmax: 1, Neg: 1 });
+  });
+  test('not a single node', async () => assert.equal((await compare('y = Tanh(x)', graph)).fired['widen-halves'], 0));
+  test('not where a large table would double', async () => {
+    const table = { ...graph, inputs: { x: { type: 'int64', dims: ['n'] } }, outputs: { y: ['n', 6] }, constants: { t: weights([20000, 6], 5) }, feeds: { x: new Tensor('int64', BigInt64Array.of(1n, 19999n), [2]) } };
+    assert.equal((await compare('y = Gather(t, x)', table)).fired['widen-halves'], 0);
+  });
+});
