@@ -1,6 +1,6 @@
 /*
  * What run.mjs calls: the list of all cases, and the setting up and running of one. Besides, the ceilings of the machine, which
- * are cases as well: multiply-add from registers, and copies that stay in the caches of one core or go to memory.
+ * are cases as well: multiply-add from registers, a copy that stays in the caches of a core, and reading from memory.
  */
 #include "bench.h"
 
@@ -73,17 +73,28 @@ static void run_copy(const ln_bench_case *bench, size_t task) {
     memcpy(to, from, bench->dims[0] * sizeof(float));
 }
 
-#define COPY(name, elements)                                                                                 \
-    {                                                                                                        \
-        name, setup_copy, NULL, run_copy, 0.0, 8.0 * (elements), {                                           \
-            elements                                                                                         \
-        }                                                                                                    \
+/* What one does with weights that fit no cache. */
+static void run_read(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    ln_v32f sums[4] = {ln_zero(), ln_zero(), ln_zero(), ln_zero()};
+    for (size_t i = 0; i < bench->dims[0]; i += 16) {
+        LN_LOOP_UNROLLED
+        for (size_t v = 0; v < 4; v++) {
+            sums[v] = ln_add(sums[v], ln_load(from + i + 4 * v));
+        }
     }
+    ln_store(to, ln_add(ln_add(sums[0], sums[1]), ln_add(sums[2], sums[3])));
+}
+
+static void setup_read(const ln_bench_case *bench) {
+    from = ln_bench_floats(bench->dims[0]);
+    to = ln_bench_floats(4);
+}
 
 static const ln_bench_case ceilings[] = {
     {"ceiling multiply-add", setup_copy, NULL, run_madds, 8.0 * CHAINS *MADDS, 0.0, {1024}},
-    COPY("ceiling copy 2 x 384 KB", 98304),
-    COPY("ceiling copy 2 x 64 MB", 16777216),
+    {"ceiling copy 2 x 384 KB", setup_copy, NULL, run_copy, 0.0, 8.0 * 98304, {98304}},
+    {"ceiling read 64 MB", setup_read, NULL, run_read, 0.0, 4.0 * 16777216, {16777216}},
 };
 LN_BENCH_FAMILY(ceilings, ceilings);
 

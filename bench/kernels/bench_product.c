@@ -90,6 +90,37 @@ static void setup_conv(const ln_bench_case *bench) {
         4.0 * (double)(shape.in_channels * shape.in[0] * shape.in[1] + shape.out_channels * (pixels + depth));
 }
 
+/* An int8 product; what widens A, and packs, is not part of the run. */
+static int16_t *wide;
+static int8_t *packed_bytes;
+static int32_t *sums;
+
+static void setup_int8(const ln_bench_case *bench) {
+    const size_t m = bench->dims[0], k = bench->dims[1], n = bench->dims[2], row = k + k % 2;
+    uint8_t *b = ln_bench_keep(k * n);
+    for (size_t i = 0; i < k * n; i++) {
+        b[i] = (uint8_t)(i * 7);
+    }
+    wide = ln_bench_keep(m * row * sizeof(int16_t));
+    for (size_t i = 0; i < m; i++) {
+        ln_widen_i8_i16(wide + i * row, b, k, true, 3);
+    }
+    packed_bytes = ln_bench_keep(ln_gemm_i8_packed_bytes(k, n));
+    ln_gemm_i8_pack_b(packed_bytes, b, n, 1, k, n, 0);
+    sums = ln_bench_keep(m * (n + LN_GEMM_I8_COLUMNS) * sizeof(int32_t));
+    ln_bench_work.flops = 2.0 * (double)m * (double)n * (double)k;
+    ln_bench_work.bytes = (double)(2 * m * k + k * n + 4 * m * n);
+}
+
+static void run_int8(const ln_bench_case *bench, size_t task) {
+    (void)task;
+    const size_t m = bench->dims[0], k = bench->dims[1], n = bench->dims[2], row = k + k % 2;
+    for (size_t i = 0; i < m; i += LN_GEMM_I8_ROWS) {
+        const size_t rows = m - i < LN_GEMM_I8_ROWS ? m - i : LN_GEMM_I8_ROWS;
+        ln_gemm_i8_rows(sums + i * n, n, wide + i * row, row, rows, packed_bytes, n / LN_GEMM_I8_COLUMNS, k);
+    }
+}
+
 static size_t conv_tasks(void) {
     return conv_plan.task_count;
 }
@@ -129,6 +160,8 @@ static const ln_bench_case cases[] = {
     GEMM("dynamic 512x512x512 cols", 512, 512, 512, 2),
     GEMM("dynamic qk 1x64x512", 1, 64, 512, 2),
     GEMM("dynamic pv 1x512x64", 1, 512, 64, 1),
+    {"int8 128x384x1536", setup_int8, NULL, run_int8, 0.0, 0.0, {128, 384, 1536}},
+    {"int8 1x768x3072", setup_int8, NULL, run_int8, 0.0, 0.0, {1, 768, 3072}},
     CONV("1x1 256->1024 @14", 256, 1024, 1, 14, 1, 1, 0),
     CONV("1x1 96->24 @56", 96, 24, 1, 56, 1, 1, 0),
     CONV("1x1 24->144 @56", 24, 144, 1, 56, 1, 1, 0),

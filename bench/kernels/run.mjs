@@ -3,7 +3,7 @@
 //   node bench/kernels/run.mjs [--only TEXT] [--json FILE] [--rounds N] [--no-sweep] [--no-web] [NAME=FILE.wasm ...]
 //
 // A row shows the rate, and in brackets the percentage of the ceiling: the time that the case's operations need at the
-// multiply-add rate of the same build, or its bytes at the rate of a copy (in the cache, or in memory from 16 MB on),
+// multiply-add rate of the same build, or its bytes at the rate of a copy in the cache (from 16 MB on, of reading memory),
 // whichever is longer, over the time that it took. The ceilings are cases too, and measured in the same run. `web` is the
 // time of onnxruntime-web on a model of one such node, less the copies between JavaScript and its memory, over ours.
 //
@@ -41,14 +41,16 @@ const cpu = cpus()[0]?.model ?? 'unknown';
 console.log(`${engine}; ${cpu}; shortest of ${args.rounds} rounds${baseline ? `; ${baseline.text}` : ''}`);
 
 const names = listNames(builds[0].exports);
-const ceilings = names.filter((name) => name.startsWith('ceiling')).map((name) => measure(name));
-const [multiplyAdd, cached, memory] = ceilings;
+const ceilings = [];
+for (const name of names) if (name.startsWith('ceiling')) ceilings.push(await measure(name));
+const [multiplyAdd, copy, read] = ceilings;
 for (const { name, columns } of ceilings) printRow(name, columns.map(({ gflops, gbytes }) => rateText(gflops, gbytes)));
 
 const rows = [];
 for (const name of names) {
   if (name.startsWith('ceiling') || !name.includes(args.only)) continue;
-  const row = { ...measure(name, ceilingOf), web_ms: (await baseline?.milliseconds(name)) ?? null };
+  const web = await baseline?.open(name);
+  const row = { ...(await measure(name, ceilingOf, web)), web_ms: (await web?.finish()) ?? null };
   const cells = row.columns.map(({ ms, gflops, gbytes, percent }) => {
     const web = row.web_ms === null ? '' : `${(row.web_ms / ms).toFixed(1)}x web`.padStart(11);
     return `${ms.toFixed(4).padStart(9)} ms ${rateText(gflops, gbytes)} ${`(${percent.toFixed(0)} %)`.padStart(7)}${web}`;
@@ -94,8 +96,8 @@ function listNames(exports) {
   return found;
 }
 
-/** { name, columns } with a column per build: milliseconds, rates, and the percentage that `ceiling` allows. */
-function measure(name, ceiling) {
+/** { name, columns } with a column per build: milliseconds, rates, and the percentage of what `ceiling` allows. */
+async function measure(name, ceiling, web) {
   const index = names.indexOf(name);
   const columns = builds.map(({ name: build }) => ({ build, ms: Infinity }));
   for (let round = 0; round < Number(args.rounds); round++) {
@@ -106,6 +108,7 @@ function measure(name, ceiling) {
       if (ms < columns[i].ms) Object.assign(columns[i], { ms, gflops: flops / ms / 1e6, gbytes: bytes / ms / 1e6 });
       if (ceiling) columns[i].percent = (100 * ceiling(i, flops, bytes)) / columns[i].ms;
     });
+    await web?.round();
   }
   return { name, columns };
 }
@@ -126,8 +129,8 @@ function shortest(exports, index) {
 
 /** Milliseconds that a case cannot fall below. */
 function ceilingOf(build, flops, bytes) {
-  const copy = bytes > CACHED_BYTES ? memory : cached;
-  return Math.max(flops / multiplyAdd.columns[build].gflops, bytes / copy.columns[build].gbytes) / 1e6;
+  const memory = bytes > CACHED_BYTES ? read : copy;
+  return Math.max(flops / multiplyAdd.columns[build].gflops, bytes / memory.columns[build].gbytes) / 1e6;
 }
 
 function rateText(gflops, gbytes) {

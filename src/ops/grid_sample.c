@@ -178,14 +178,52 @@ static double sum_taps(const tap_table *table, ln_dtype dtype, const void *image
             continue;
         }
         double value;
-        if (dtype == LN_FLOAT) {
-            value = (double)((const float *)image)[first + table->offset[i]];
-        } else {
-            ln_load_f64(dtype, image, first + table->offset[i], 1, &value);
-        }
+        ln_load_f64(dtype, image, first + table->offset[i], 1, &value);
         sum += value * table->weight[i];
     }
     return sum;
+}
+
+/* One position of a float image in all channels; the taps that count come first. */
+static void sample_floats(const ln_op *op, const sample_local *local, tap_table *table, int64_t first,
+                          int64_t to) {
+    const int64_t channels = ln_in(op, 0)->shape.dims[1];
+    const float *image = (const float *)ln_in(op, 0)->data + first;
+    float *output = (float *)ln_out(op, 0)->data + to;
+    int count = 0;
+    for (int i = 0; i < table->count; i++) {
+        if (table->offset[i] >= 0) {
+            table->offset[count] = table->offset[i];
+            table->weight[count++] = table->weight[i];
+        }
+    }
+    for (int64_t c = 0; c < channels; c++, image += local->plane, output += local->positions) {
+        double sum = 0;
+        for (int i = 0; i < count; i++) {
+            sum += (double)image[table->offset[i]] * table->weight[i];
+        }
+        *output = (float)sum;
+    }
+}
+
+static void sample_others(const ln_op *op, const sample_local *local, const tap_table *table, int64_t first,
+                          int64_t to) {
+    const sample_params *params = op->params;
+    const ln_value *image = ln_in(op, 0);
+    const ln_value *output = ln_out(op, 0);
+    const size_t width = ln_width(image->dtype);
+    static const unsigned char zero[16] = {0};
+    for (int64_t c = 0; c < image->shape.dims[1]; c++, first += local->plane, to += local->positions) {
+        if (params->mode == SAMPLE_NEAREST) {
+            const bool outside = table->offset[0] < 0;
+            const size_t from = outside ? 0 : (size_t)(first + table->offset[0]) * width;
+            ln_copy_block((unsigned char *)output->data + (size_t)to * width,
+                          outside ? zero : (const unsigned char *)image->data + from, width);
+        } else {
+            const double sum = sum_taps(table, image->dtype, image->data, first);
+            ln_store_f64(output->dtype, output->data, to, 1, &sum);
+        }
+    }
 }
 
 static void sample_task(ln_op *op, int64_t index, void *scratch) {
@@ -193,30 +231,20 @@ static void sample_task(ln_op *op, int64_t index, void *scratch) {
     const sample_params *params = op->params;
     const sample_local *local = LN_LOCAL(op, const sample_local);
     const ln_value *image = ln_in(op, 0);
-    const ln_value *output = ln_out(op, 0);
     const int64_t channels = image->shape.dims[1];
-    const size_t width = ln_width(image->dtype);
-    static const unsigned char zero[16] = {0};
+    const bool floats = image->dtype == LN_FLOAT && params->mode != SAMPLE_NEAREST;
     int64_t begin, end;
     ln_block_range(image->shape.dims[0] * local->positions, channels * 32, index, &begin, &end);
     for (int64_t position = begin; position < end; position++) {
         tap_table table;
         position_taps(op, local->axes, position, &table);
         const int64_t batch = position / local->positions;
-        for (int64_t c = 0; c < channels; c++) {
-            const int64_t first = (batch * channels + c) * local->plane;
-            const int64_t to = (batch * channels + c) * local->positions + position % local->positions;
-            if (params->mode == SAMPLE_NEAREST) {
-                const bool outside = table.offset[0] < 0;
-                const size_t from = outside ? 0 : (size_t)(first + table.offset[0]) * width;
-                ln_copy_block((unsigned char *)output->data + (size_t)to * width,
-                              outside ? zero : (const unsigned char *)image->data + from, width);
-            } else if (image->dtype == LN_FLOAT) {
-                ((float *)output->data)[to] = (float)sum_taps(&table, LN_FLOAT, image->data, first);
-            } else {
-                const double sum = sum_taps(&table, image->dtype, image->data, first);
-                ln_store_f64(output->dtype, output->data, to, 1, &sum);
-            }
+        const int64_t first = batch * channels * local->plane;
+        const int64_t to = batch * channels * local->positions + position % local->positions;
+        if (floats) {
+            sample_floats(op, local, &table, first, to);
+        } else {
+            sample_others(op, local, &table, first, to);
         }
     }
 }

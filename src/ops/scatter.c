@@ -242,43 +242,70 @@ static ln_status infer_nd(ln_op *op) {
     return ln_infer_same(op);
 }
 
-/* The first element that tuple `tuple` names, in blocks; -1 when it is out of bounds. */
-static int64_t find_block(const ln_shape *data, const ln_value *indices, int64_t tuple) {
+enum { TUPLES = 256 }; /* looked up at a time */
+
+/* The blocks that the tuples [first, first + n) name, counted from the start of the data; -1 where one is out of bounds. */
+static void find_blocks(const ln_shape *data, const ln_value *indices, int64_t first, int64_t n,
+                        int64_t *blocks) {
     const int64_t depth = indices->shape.dims[indices->shape.rank - 1];
-    int64_t at = 0;
-    for (int64_t i = 0; i < depth; i++) {
-        int64_t index = ln_index_at(indices, tuple * depth + i);
-        index += index < 0 ? data->dims[i] : 0;
-        if (index < 0 || index >= data->dims[i]) {
-            return -1;
+    const bool wide = indices->dtype == LN_INT64;
+    const int64_t *from = (const int64_t *)indices->data + (wide ? first * depth : 0);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = 0;
+        bool inside = true;
+        for (int64_t j = 0; j < depth; j++) {
+            const int64_t dim = data->dims[j];
+            int64_t index = wide ? from[i * depth + j] : ln_index_at(indices, (first + i) * depth + j);
+            index += index < 0 ? dim : 0;
+            inside = inside && (uint64_t)index < (uint64_t)dim;
+            at = at * dim + index;
         }
-        at = at * data->dims[i] + index;
+        blocks[i] = inside ? at : -1;
     }
-    return at;
 }
 
+static int64_t tuples_of(const ln_value *indices) {
+    return ln_shape_product(&indices->shape, 0, indices->shape.rank - 1);
+}
+
+/* Exported assignments to slices name one block after the other: such runs move at once. */
 static ln_status scatter_nd(ln_op *op) {
     const scatter_params *params = op->params;
     const ln_value *indices = ln_in(op, 1);
     const ln_value *output = ln_out(op, 0);
     const int depth = (int)indices->shape.dims[indices->shape.rank - 1];
     const int64_t block = ln_shape_product(&output->shape, depth, output->shape.rank);
-    const int64_t tuples = ln_shape_product(&indices->shape, 0, indices->shape.rank - 1);
-    for (int64_t i = 0; i < tuples; i++) {
-        reduce_block(params->reduction, output->dtype, output->data,
-                     find_block(&output->shape, indices, i) * block, ln_in(op, 2)->data, i * block, block);
+    const int64_t tuples = tuples_of(indices);
+    int64_t blocks[TUPLES];
+    for (int64_t first = 0; first < tuples; first += TUPLES) {
+        const int64_t n = tuples - first < TUPLES ? tuples - first : TUPLES;
+        find_blocks(&output->shape, indices, first, n, blocks);
+        for (int64_t begin = 0, end; begin < n; begin = end) {
+            end = begin + 1;
+            while (end < n && blocks[end] == blocks[end - 1] + 1) {
+                end++;
+            }
+            reduce_block(params->reduction, output->dtype, output->data, blocks[begin] * block,
+                         ln_in(op, 2)->data, (first + begin) * block, (end - begin) * block);
+        }
     }
     return LN_OK;
 }
 
 static ln_status run_nd(ln_op *op) {
+    const ln_shape *data = &ln_in(op, 0)->shape;
     const ln_value *indices = ln_in(op, 1);
-    const int64_t tuples = ln_shape_product(&indices->shape, 0, indices->shape.rank - 1);
-    for (int64_t i = 0; i < tuples; i++) {
-        char text[LN_SHAPE_TEXT_BYTES];
-        LN_OP_CHECK(op, find_block(&ln_in(op, 0)->shape, indices, i) >= 0, INVALID_VALUE,
-                    "index tuple %lld is out of bounds for data of shape %s", (long long)i,
-                    ln_shape_text(&ln_in(op, 0)->shape, text));
+    const int64_t tuples = tuples_of(indices);
+    int64_t blocks[TUPLES];
+    for (int64_t first = 0; first < tuples; first += TUPLES) {
+        const int64_t n = tuples - first < TUPLES ? tuples - first : TUPLES;
+        find_blocks(data, indices, first, n, blocks);
+        for (int64_t i = 0; i < n; i++) {
+            char text[LN_SHAPE_TEXT_BYTES];
+            LN_OP_CHECK(op, blocks[i] >= 0, INVALID_VALUE,
+                        "index tuple %lld is out of bounds for data of shape %s", (long long)(first + i),
+                        ln_shape_text(data, text));
+        }
     }
     return copy_then(op, scatter_nd);
 }
