@@ -4,8 +4,8 @@
  * states that are alive, so every character costs at most one look at each instruction.
  */
 #include <string.h>
-#include <wctype.h>
 
+#include "ops/letter_case.h"
 #include "ops/regex_program.h"
 
 /* UTF-8 -------------------------------------------------------------------------------------------------- */
@@ -128,8 +128,7 @@ static bool in_ranges(const ln_regex *regex, const ln_regex_set *wanted, uint32_
 static bool in_set(const ln_regex *regex, const ln_regex_set *wanted, uint32_t c) {
     bool inside = in_ranges(regex, wanted, c);
     if (!inside && wanted->fold) {
-        inside = in_ranges(regex, wanted, (uint32_t)towlower((wint_t)c)) ||
-                 in_ranges(regex, wanted, (uint32_t)towupper((wint_t)c));
+        inside = in_ranges(regex, wanted, ln_to_lower(c)) || in_ranges(regex, wanted, ln_to_upper(c));
     }
     return inside != wanted->negated;
 }

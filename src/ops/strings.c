@@ -5,8 +5,8 @@
  * looked at, since simple mappings are the same in all but two languages.
  */
 #include <string.h>
-#include <wctype.h>
 
+#include "ops/letter_case.h"
 #include "ops/move.h"
 #include "ops/regex.h"
 
@@ -85,7 +85,7 @@ static ln_status change_case(ln_arena *arena, const ln_string *from, enum case_c
     while (at < end) {
         const char *start = at;
         const uint32_t c = ln_utf8_next(&at, end);
-        const uint32_t mapped = (uint32_t)(change == CASE_LOWER ? towlower((wint_t)c) : towupper((wint_t)c));
+        const uint32_t mapped = change == CASE_LOWER ? ln_to_lower(c) : ln_to_upper(c);
         char bytes[4];
         const size_t n = ln_utf8_put(mapped, bytes);
         if (mapped == c || n > 2 * (size_t)(at - start)) { /* as it was, bytes that are not UTF-8 too */

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from letter_case import lower, upper
+
 
 def text(suite):
     words = np.array(["Straße", "ÄPFEL", "", "a b", "naïve"], object)
@@ -41,6 +43,17 @@ def text(suite):
         opset=10,
         expected=np.array([["CD"]], object),
     )
+    letters = ["straße ÄÖÜ", "Ωμέγα ΑΣ", "Привет МИР", "ǅ Ǆ ǆ", "ﬀ ŉ ǰ", "Ⓐⓑ Ⅷⅷ", "Ꭰꭰ Ᏸᏸ", "Ａｂ", "𐐀𐐨 𞤀𞤢", "ſ K Å İı", "Ⴀⴀ Აა", "ᾀᾈ ῳ"]
+    for change in ("LOWER", "UPPER"):
+        suite.case(
+            f"text_stringnormalizer_letters_{change.lower()}",
+            "StringNormalizer",
+            [np.array(letters, object)],
+            {"case_change_action": change},
+            opset=10,
+            expected=lambda x, c=change: np.array(["".join(chr((lower if c == "LOWER" else upper)(ord(l))) for l in word) for word in x], object),
+            differs={"reference": "takes the full mappings, of one letter to several"},
+        )
     suite.case("text_stringsplit_limit", "StringSplit", [np.array(["a-b-c", "-x-", "y"], object)], {"delimiter": "-", "maxsplit": 1}, opset=20, outputs=2)
     suite.case("text_stringsplit_spaces", "StringSplit", [np.array([["  one   two ", "three"]], object)], opset=20, outputs=2)
     suite.case(
