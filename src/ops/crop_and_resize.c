@@ -79,12 +79,6 @@ static void fill_taps(double first, double last, int64_t n, int64_t size, bool n
     }
 }
 
-static double element(const ln_value *value, int64_t at) {
-    double x;
-    ln_load_f64(value->dtype, value->data, at, 1, &x);
-    return x;
-}
-
 /* One crop of one channel. */
 static void crop_plane(const ln_op *op, int64_t plane, const taps *ys, const taps *xs, int64_t out) {
     const crop_params *params = op->params;
@@ -101,10 +95,10 @@ static void crop_plane(const ln_op *op, int64_t plane, const taps *ys, const tap
         if (v->low >= 0 && h->low >= 0) {
             const int64_t top = first + v->low * width;
             const int64_t bottom = first + v->high * width;
-            const double a = element(x, top + h->low);
-            const double b = element(x, bottom + h->low);
-            const double upper = h->share > 0 ? a + (element(x, top + h->high) - a) * h->share : a;
-            const double lower = h->share > 0 ? b + (element(x, bottom + h->high) - b) * h->share : b;
+            const double a = ln_number_at(x, top + h->low);
+            const double b = ln_number_at(x, bottom + h->low);
+            const double upper = h->share > 0 ? a + (ln_number_at(x, top + h->high) - a) * h->share : a;
+            const double lower = h->share > 0 ? b + (ln_number_at(x, bottom + h->high) - b) * h->share : b;
             result = v->share > 0 ? upper + (lower - upper) * v->share : upper;
         }
         ln_store_f64(y->dtype, y->data, out * rows * columns + i, 1, &result);

@@ -107,12 +107,9 @@ static ln_status run_random(ln_op *op) {
 static ln_status build_bernoulli(ln_build *build) {
     random_params *params = ln_build_params(build, sizeof(*params));
     if (params) {
-        params->dtype = ln_attr_dtype(build, "dtype", LN_UNDEFINED);
         ln_seed_attr(build, &params->seed);
-        build->node->output_dtype = params->dtype;
-        if (params->dtype != LN_UNDEFINED) {
-            return ln_check_output_dtype(build, 1);
-        }
+        LN_TRY(ln_output_dtype_attr(build, "dtype", 1));
+        params->dtype = build->node->output_dtype;
     }
     return ln_build_status(build);
 }

@@ -43,6 +43,12 @@ ln_status ln_check_output_dtype(ln_build *build, int variable) {
     return ln_build_status(build);
 }
 
+ln_status ln_output_dtype_attr(ln_build *build, const char *name, int variable) {
+    build->node->output_dtype = ln_attr_dtype(build, name, LN_UNDEFINED);
+    return build->node->output_dtype != LN_UNDEFINED ? ln_check_output_dtype(build, variable)
+                                                     : ln_build_status(build);
+}
+
 /* Constant ---------------------------------------------------------------------------------------------- */
 
 /* The value as a header; its bytes live in the model. Most Constant nodes are gone before a row is looked for. */
@@ -243,11 +249,8 @@ static ln_status build_eye(ln_build *build) {
     eye_params *params = ln_build_params(build, sizeof(*params));
     if (params) {
         params->k = ln_attr_int(build, "k", 0);
-        params->dtype = ln_attr_dtype(build, "dtype", LN_UNDEFINED);
-        build->node->output_dtype = params->dtype;
-        if (params->dtype != LN_UNDEFINED) {
-            return ln_check_output_dtype(build, 1);
-        }
+        LN_TRY(ln_output_dtype_attr(build, "dtype", 1));
+        params->dtype = build->node->output_dtype;
     }
     return ln_build_status(build);
 }

@@ -128,6 +128,16 @@ static inline int64_t ln_index_at(const ln_value *value, int64_t index) {
                                     : ((const int64_t *)value->data)[index];
 }
 
+/* Element `index` of a tensor of numbers, as a double. */
+static inline double ln_number_at(const ln_value *value, int64_t index) {
+    double number;
+    if (value->dtype == LN_FLOAT) {
+        return (double)((const float *)value->data)[index];
+    }
+    ln_load_f64(value->dtype, value->data, index, 1, &number);
+    return number;
+}
+
 /* Fails with INVALID_VALUE unless every element of input `index` is in -dim to dim - 1. */
 ln_status ln_check_indices(ln_op *op, int index, int64_t dim);
 

@@ -66,3 +66,17 @@ void ln_pool_plane_f64(double *dst, int64_t *indices, const double *src, const l
         }
     } while (ln_window_next(out, s->out, s->rank));
 }
+
+void ln_pool_geometry(const ln_window_shape *s, struct ln_pooling *pooling) {
+    for (int axis = 0; axis < 3; ++axis) {
+        const int i = axis - (3 - s->rank);
+        const bool real = i >= 0;
+        pooling->in[axis] = real ? s->in[i] : 1;
+        pooling->out[axis] = real ? s->out[i] : 1;
+        pooling->kernel[axis] = real ? s->kernel[i] : 1;
+        pooling->stride[axis] = real ? s->stride[i] : 1;
+        pooling->dilation[axis] = real ? s->dilation[i] : 1;
+        pooling->pad_begin[axis] = real ? s->pad_begin[i] : 0;
+        pooling->pad_end[axis] = real ? s->pad_end[i] : 0;
+    }
+}

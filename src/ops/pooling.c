@@ -21,21 +21,6 @@ typedef struct pooling {
 
 /* ---- Infer ---- */
 
-/* Depth, height and width: axes that the input lacks have size 1. */
-static void to_kernel(const ln_window_shape *s, struct ln_pooling *out) {
-    for (int axis = 0; axis < 3; ++axis) {
-        const int i = axis - (3 - s->rank);
-        const bool real = i >= 0;
-        out->in[axis] = real ? s->in[i] : 1;
-        out->out[axis] = real ? s->out[i] : 1;
-        out->kernel[axis] = real ? s->kernel[i] : 1;
-        out->stride[axis] = real ? s->stride[i] : 1;
-        out->dilation[axis] = real ? s->dilation[i] : 1;
-        out->pad_begin[axis] = real ? s->pad_begin[i] : 0;
-        out->pad_end[axis] = real ? s->pad_end[i] : 0;
-    }
-}
-
 static ln_status infer_pool(ln_op *op) {
     const ln_pool_params *params = op->params;
     const ln_value *x = ln_in(op, 0);
@@ -51,7 +36,7 @@ static ln_status infer_pool(ln_op *op) {
     const bool exact = ln_dtype_compute(x->dtype) == LN_COMPUTE_F32 || ln_dtype_bits(x->dtype) == 8;
     pool->by_kernel = exact && pool->window.rank <= 3;
     if (pool->by_kernel) {
-        to_kernel(&pool->window, &pool->kernel);
+        ln_pool_geometry(&pool->window, &pool->kernel);
     }
     if (!pool->by_kernel || x->dtype != LN_FLOAT || !ln_out(op, 0)) {
         size_t planes = 0;

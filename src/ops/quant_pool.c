@@ -4,9 +4,8 @@
  */
 #include <string.h>
 
+#include "ops/pool_nd.h"
 #include "ops/quant_linear.h"
-#include "ops/window.h"
-#include "simd/vector.h"
 
 /* QLinearAveragePool and QLinearGlobalAveragePool ----------------------------------------------------------------------- */
 
@@ -24,21 +23,6 @@ static ln_status build_pool(ln_build *build) {
     params->channels_last = ln_attr_bool(build, "channels_last", false);
     params->count_include_pad = ln_attr_bool(build, "count_include_pad", false);
     return params->global ? ln_build_status(build) : ln_window_build(build, &params->window);
-}
-
-/* The geometry of a plane; missing axes have size 1. */
-static void set_pooling(const ln_window_shape *s, struct ln_pooling *pooling) {
-    for (int i = 0; i < 3; i++) {
-        const int own = i - (3 - s->rank);
-        const bool real = own >= 0;
-        pooling->in[i] = real ? s->in[own] : 1;
-        pooling->out[i] = real ? s->out[own] : 1;
-        pooling->kernel[i] = real ? s->kernel[own] : 1;
-        pooling->stride[i] = real ? s->stride[own] : 1;
-        pooling->dilation[i] = real ? s->dilation[own] : 1;
-        pooling->pad_begin[i] = real ? s->pad_begin[own] : 0;
-        pooling->pad_end[i] = real ? s->pad_end[own] : 0;
-    }
 }
 
 /* `numbers` inputs after the first are scales and zero points. */
@@ -66,7 +50,7 @@ static ln_status infer_pooling(ln_op *op, int numbers) {
     } else {
         LN_TRY(ln_window_resolve(op, &params->window, &x, NULL, &s));
     }
-    set_pooling(&s, pooling);
+    ln_pool_geometry(&s, pooling);
     const int64_t in = ln_shape_product(&x, 2, x.rank);
     for (int i = 0; i < s.rank; i++) {
         x.dims[params->channels_last ? 1 + i : 2 + i] = s.out[i];

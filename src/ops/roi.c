@@ -26,16 +26,6 @@ static ln_status check_bins(ln_build *build, const roi_params *params) {
     return ln_build_status(build);
 }
 
-/* The element `at` of a float tensor. */
-static inline double element(const ln_value *value, int64_t at) {
-    double x;
-    if (value->dtype == LN_FLOAT) {
-        return (double)((const float *)value->data)[at];
-    }
-    ln_load_f64(value->dtype, value->data, at, 1, &x);
-    return x;
-}
-
 /* RoiAlign ---------------------------------------------------------------------------------------------- */
 
 static ln_status build_align(ln_build *build) {
@@ -91,8 +81,8 @@ static region read_region(const ln_op *op, int64_t roi) {
     const int64_t bins[2] = {params->height, params->width};
     region found;
     for (int i = 0; i < 2; i++) { /* rois hold x1, y1, x2, y2 */
-        const double start = element(ln_in(op, 1), roi * 4 + 1 - i) * params->scale - offset;
-        const double end = element(ln_in(op, 1), roi * 4 + 3 - i) * params->scale - offset;
+        const double start = ln_number_at(ln_in(op, 1), roi * 4 + 1 - i) * params->scale - offset;
+        const double end = ln_number_at(ln_in(op, 1), roi * 4 + 3 - i) * params->scale - offset;
         double size = end - start;
         size = params->half_pixel || size >= 1 ? size : 1;
         found.start[i] = start;
@@ -138,7 +128,7 @@ static void add_sample(const ln_op *op, int64_t image, double y, double x, bool 
     for (int64_t c = 0; c < channels; c++) {
         double taps[4] = {0, 0, 0, 0};
         for (int i = 0; i < 4 && inside; i++) {
-            taps[i] = weights[i] * element(input, (image * channels + c) * height * width + offsets[i]);
+            taps[i] = weights[i] * ln_number_at(input, (image * channels + c) * height * width + offsets[i]);
         }
         if (params->max) {
             const double most = fmax(fmax(taps[0], taps[1]), fmax(taps[2], taps[3]));
@@ -259,7 +249,7 @@ static void pool_task(ln_op *op, int64_t index, void *scratch) {
     const int64_t roi = index / channels;
     double corner[5]; /* image, x1, y1, x2, y2 */
     for (int i = 0; i < 5; i++) {
-        corner[i] = element(ln_in(op, 1), roi * 5 + i);
+        corner[i] = ln_number_at(ln_in(op, 1), roi * 5 + i);
         corner[i] = i > 0 ? round(corner[i] * params->scale) : corner[i];
     }
     const int64_t plane = ((int64_t)corner[0] * channels + index % channels) * height * width;
@@ -270,7 +260,7 @@ static void pool_task(ln_op *op, int64_t index, void *scratch) {
         double most = y0 < y1 && x0 < x1 ? -INFINITY : 0;
         for (int64_t y = y0; y < y1; y++) {
             for (int64_t x = x0; x < x1; x++) {
-                const double value = element(input, plane + y * width + x);
+                const double value = ln_number_at(input, plane + y * width + x);
                 most = value > most || value != value ? value : most;
             }
         }
@@ -282,11 +272,11 @@ static ln_status run_pool(ln_op *op) {
     const ln_shape *x = &ln_in(op, 0)->shape;
     const int64_t rois = ln_in(op, 1)->shape.dims[0];
     for (int64_t i = 0; i < rois; i++) {
-        const double image = element(ln_in(op, 1), i * 5);
+        const double image = ln_number_at(ln_in(op, 1), i * 5);
         LN_OP_CHECK(op, image >= 0 && image < (double)x->dims[0], INVALID_VALUE,
                     "batch index %g is out of bounds for %lld images", image, (long long)x->dims[0]);
         for (int c = 1; c < 5; c++) {
-            LN_OP_CHECK(op, fabs(element(ln_in(op, 1), i * 5 + c)) < 1e9, INVALID_VALUE,
+            LN_OP_CHECK(op, fabs(ln_number_at(ln_in(op, 1), i * 5 + c)) < 1e9, INVALID_VALUE,
                         "roi %lld is not finite, or too large", (long long)i);
         }
     }
