@@ -1,17 +1,25 @@
-/* com.microsoft attention over queries, keys and values that are projected already: MultiHeadAttention and
- * GroupQueryAttention.
+/* com.microsoft attention over queries, keys and values that are projected already: MultiHeadAttention,
+ * DecoderMaskedMultiHeadAttention and GroupQueryAttention.
  *
  * Q is [B,S,N*H] and Y likewise; K and V are [B,L,Nkv*H], or [B,Nkv,L,H], or packed together: QKV [B,S,N,3,H] or
- * [B,S,(N+2*Nkv)*H], KV [B,L,N,2,H]. Past and present are [B,Nkv,P,H] and [B,Nkv,T,H]. GroupQueryAttention is always causal; its
+ * [B,S,(N+2*Nkv)*H], KV [B,L,N,2,H]. Past and present are [B,Nkv,P,H] and [B,Nkv,T,H]; with past_sequence_length both are buffers
+ * of one size, of which so many rows are in use and the new ones come next. GroupQueryAttention is always causal; its
  * cache may have room that is not used yet, seqlens_k[b] being the number of entry b's last key, and it may turn Q and K
  * by their position. Keys are hidden by adding mask_filter_value, as these operators define it. The computation is in
  * attention_core.c.
  */
 #include <math.h>
+#include <string.h>
 
 #include "ops/attention_core.h"
 
+/* Where the inputs of MultiHeadAttention and of its form for decoders stand. */
+typedef struct multi_inputs {
+    int8_t bias, padding, score_bias, past, past_length, beams;
+} multi_inputs;
+
 typedef struct heads_params {
+    const multi_inputs *at;
     int64_t heads, kv_heads;
     float scale, softcap, hidden;
     bool causal, turned, interleaved, smooth;
@@ -42,10 +50,23 @@ static ln_status check_params(ln_build *build, const heads_params *params) {
     return LN_OK;
 }
 
+static const multi_inputs multi_at = {3, 4, 5, 6, 8, 9};
+static const multi_inputs decoder_at = {10, 3, 4, 5, 7, 9};
+
 static ln_status build_multi(ln_build *build) {
     heads_params *params = new_params(build);
     if (params) {
+        params->at = &multi_at;
         params->causal = ln_attr_bool(build, "unidirectional", false);
+    }
+    return check_params(build, params);
+}
+
+static ln_status build_decoder(ln_build *build) {
+    heads_params *params = new_params(build);
+    if (params) {
+        params->at = &decoder_at;
+        params->scores = ln_attr_bool(build, "output_qk", false) ? 2 : 0;
     }
     return check_params(build, params);
 }
@@ -66,7 +87,7 @@ static ln_status build_group(ln_build *build) {
     params->scores = ln_attr_int(build, "qk_output", 0);
     if (ln_attr_int(build, "kv_cache_bit_width", 0) != 0) {
         return ln_build_fail(build, LN_UNSUPPORTED,
-                             "a quantised cache (kv_cache_bit_width) is not supported");
+                             "kv_cache_bit_width is set: a quantised cache cannot be read");
     }
     if (params->scores < 0 || params->scores > 2) {
         return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "qk_output is %lld, expected 0 to 2",
@@ -149,14 +170,14 @@ static ln_status infer_pasts(ln_op *op, int key) {
     return LN_OK;
 }
 
-/* Y, the present, and the scores of the first `scored` keys. */
-static ln_status infer_outputs(ln_op *op, int64_t scored) {
+/* Y, the present with `room` rows, and the scores of the first `scored` keys. */
+static ln_status infer_outputs(ln_op *op, int64_t scored, int64_t room) {
     const heads_params *params = op->params;
     ln_attention *a = LN_LOCAL(op, ln_attention);
     const ln_dtype dtype = ln_in(op, 0)->dtype;
     const ln_shape y = {3, {a->batches, a->queries, a->heads * a->head_v}};
-    const ln_shape keys = {4, {a->batches, a->kv_heads, a->keys, a->head}};
-    const ln_shape values = {4, {a->batches, a->kv_heads, a->keys, a->head_v}};
+    const ln_shape keys = {4, {a->batches, a->kv_heads, room, a->head}};
+    const ln_shape values = {4, {a->batches, a->kv_heads, room, a->head_v}};
     const ln_shape scores = {4, {a->batches, a->heads, a->queries, scored}};
     a->scale = params->scale != 0 ? params->scale : 1 / sqrtf((float)a->head);
     a->softcap = params->softcap;
@@ -165,13 +186,14 @@ static ln_status infer_outputs(ln_op *op, int64_t scored) {
     a->left = a->right = -1;
     a->y = ln_heads_joined(dtype, a->queries, a->heads * a->head_v, 0, a->head_v);
     if (ln_out(op, 1)) {
-        a->present_k = ln_heads_split(dtype, a->kv_heads, a->keys, a->head);
+        a->present_k = ln_heads_split(dtype, a->kv_heads, room, a->head);
     }
     if (ln_out(op, 2)) {
-        a->present_v = ln_heads_split(dtype, a->kv_heads, a->keys, a->head_v);
+        a->present_v = ln_heads_split(dtype, a->kv_heads, room, a->head_v);
     }
     if (ln_out(op, 3)) {
-        LN_OP_CHECK(op, params->scores > 0, INVALID_ATTRIBUTE, "output 3 needs the attribute qk_output");
+        LN_OP_CHECK(op, params->scores > 0, INVALID_ATTRIBUTE,
+                    "output 3 needs the attribute qk_output or output_qk");
         a->scores = ln_heads_split(dtype, a->heads, a->queries, scored);
         a->stage = params->scores == 1 ? LN_SCORES_MASKED : LN_SCORES_SOFTMAX;
         a->scored = scored;
@@ -200,7 +222,7 @@ static void bind_operands(ln_op *op, int key, int past) {
 
 /* ---- MultiHeadAttention ---- */
 
-enum { QUERY, KEY, VALUE, BIAS, PADDING, SCORE_BIAS, PAST, PAST_LENGTH = 8, BEAMS };
+enum { QUERY, KEY, VALUE };
 
 /* `parts` operands side by side in each head of [B,S,N,parts,H]; the operand is number `part`. */
 static ln_heads interleaved_heads(const ln_value *value, int64_t part) {
@@ -218,17 +240,38 @@ static bool is_packed(const ln_value *value, int64_t batches, int64_t heads, int
     return value->shape.rank == 5 && dims[0] == batches && dims[2] == heads && dims[3] == parts;
 }
 
+/* Queries, keys and values of all heads side by side in a row. */
+static ln_status infer_side_by_side(ln_op *op, int input) {
+    ln_attention *a = LN_LOCAL(op, ln_attention);
+    const ln_value *q = ln_in(op, input);
+    const int64_t width = q->shape.dims[2];
+    const int64_t parts = a->heads + 2 * a->kv_heads;
+    LN_TRY(check_divides(op, input, width, parts));
+    a->fresh = a->queries;
+    a->head = a->head_v = width / parts;
+    a->q = ln_heads_joined(q->dtype, a->queries, width, 0, a->head);
+    a->k = ln_heads_joined(q->dtype, a->queries, width, a->heads * a->head, a->head);
+    a->v = ln_heads_joined(q->dtype, a->queries, width, (a->heads + a->kv_heads) * a->head, a->head);
+    return LN_OK;
+}
+
 static ln_status infer_multi_operands(ln_op *op) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
     const ln_value *q = ln_in(op, QUERY);
     const ln_value *k = ln_in(op, KEY);
     char text[LN_SHAPE_TEXT_BYTES];
+    const heads_params *params = op->params;
+    const bool side_by_side = !k && params->at == &decoder_at; /* [B,S,3*N*H] */
     LN_OP_CHECK(
-        op, (k && q->shape.rank == 3) || is_packed(q, q->shape.dims[0], a->heads, 3), INVALID_SHAPE,
+        op, ((k || side_by_side) && q->shape.rank == 3) || is_packed(q, q->shape.dims[0], a->heads, 3),
+        INVALID_SHAPE,
         "the query of shape %s must be [batch,length,width], or [batch,length,%lld,3,size] when it has all",
         ln_shape_text(&q->shape, text), (long long)a->heads);
     a->batches = q->shape.dims[0];
     a->queries = q->shape.dims[1];
+    if (side_by_side) {
+        return infer_side_by_side(op, QUERY);
+    }
     if (!k) {
         a->fresh = a->queries;
         a->head = a->head_v = q->shape.dims[4];
@@ -257,7 +300,8 @@ static ln_status infer_multi_operands(ln_op *op) {
 /* One vector for all three; keys and values that come in heads already have none. */
 static ln_status infer_bias(ln_op *op) {
     ln_attention *a = LN_LOCAL(op, ln_attention);
-    const ln_value *bias = ln_in(op, BIAS);
+    const heads_params *params = op->params;
+    const ln_value *bias = ln_in(op, params->at->bias);
     if (!bias) {
         return LN_OK;
     }
@@ -273,29 +317,70 @@ static ln_status infer_bias(ln_op *op) {
     return LN_OK;
 }
 
+/* The past, and the rows that the present has room for. */
+static ln_status infer_room(ln_op *op, int64_t *room) {
+    const multi_inputs *at = ((const heads_params *)op->params)->at;
+    ln_attention *a = LN_LOCAL(op, ln_attention);
+    LN_TRY(infer_pasts(op, at->past));
+    *room = a->keys;
+    if (!ln_in(op, at->past_length) || !ln_in(op, at->past)) {
+        return LN_OK;
+    }
+    int64_t used = 0;
+    LN_TRY(ln_op_int(op, at->past_length, &used));
+    LN_OP_CHECK(op, used >= 0 && used + a->fresh <= a->past, INVALID_VALUE,
+                "past_sequence_length is %lld for %lld new keys in a cache of %lld", (long long)used,
+                (long long)a->fresh, (long long)a->past);
+    *room = a->past;
+    a->past = used;
+    a->keys = used + a->fresh;
+    return LN_OK;
+}
+
 static ln_status infer_multi(ln_op *op) {
     const heads_params *params = op->params;
     ln_attention *a = LN_LOCAL(op, ln_attention);
+    int64_t room = 0;
     *a = (ln_attention){.heads = params->heads, .kv_heads = params->kv_heads};
-    LN_OP_CHECK(op, !ln_in(op, PAST_LENGTH) && !ln_in(op, BEAMS), UNSUPPORTED,
-                "past_sequence_length and cache_indirection are not supported");
+    LN_OP_CHECK(op, !ln_in(op, params->at->beams), UNSUPPORTED,
+                "cache_indirection, which BeamSearch feeds, cannot be followed");
     LN_TRY(infer_multi_operands(op));
     LN_TRY(infer_bias(op));
-    LN_TRY(infer_pasts(op, PAST));
-    LN_TRY(ln_attention_add_mask(op, SCORE_BIAS, 0));
-    LN_TRY(ln_attention_add_key_mask(op, PADDING, 1));
-    LN_TRY(infer_outputs(op, a->keys));
+    LN_TRY(infer_room(op, &room));
+    LN_TRY(ln_attention_add_mask(op, params->at->score_bias, 0));
+    LN_TRY(ln_attention_add_key_mask(op, params->at->padding, 1));
+    LN_TRY(infer_outputs(op, a->keys, room));
     return ln_attention_plan(op);
 }
 
+/* Rows of the present behind those in use are those of the past. */
+static void keep_rest(const ln_op *op, int past, int present) {
+    const ln_attention *a = (const ln_attention *)(const void *)op->local;
+    const ln_value *from = ln_in(op, past);
+    const ln_value *to = ln_out(op, present);
+    if (!to || to->shape.dims[2] == a->keys || to->data == from->data) {
+        return;
+    }
+    const size_t row = (size_t)to->shape.dims[3] * (ln_dtype_bits(to->dtype) / 8);
+    const size_t used = (size_t)a->keys * row;
+    const size_t all = (size_t)to->shape.dims[2] * row;
+    for (int64_t i = 0; i < a->batches * a->kv_heads; i++) {
+        const size_t at = (size_t)i * all + used;
+        memcpy((char *)to->data + at, (const char *)from->data + at, all - used);
+    }
+}
+
 static ln_status run_multi(ln_op *op) {
+    const multi_inputs *at = ((const heads_params *)op->params)->at;
     ln_attention *a = LN_LOCAL(op, ln_attention);
-    bind_operands(op, KEY, PAST);
-    ln_heads_bind(&a->bias_q, ln_in(op, BIAS));
-    ln_heads_bind(&a->bias_k, ln_in(op, BIAS));
-    ln_heads_bind(&a->bias_v, ln_in(op, BIAS));
-    ln_attention_bind_mask(op, SCORE_BIAS, 0);
-    ln_attention_bind_mask(op, PADDING, 1);
+    bind_operands(op, KEY, at->past);
+    ln_heads_bind(&a->bias_q, ln_in(op, at->bias));
+    ln_heads_bind(&a->bias_k, ln_in(op, at->bias));
+    ln_heads_bind(&a->bias_v, ln_in(op, at->bias));
+    ln_attention_bind_mask(op, at->score_bias, 0);
+    ln_attention_bind_mask(op, at->padding, 1);
+    keep_rest(op, at->past, 1);
+    keep_rest(op, at->past + 1, 2);
     return ln_attention_run(op);
 }
 
@@ -322,22 +407,16 @@ static ln_status infer_group_operands(ln_op *op) {
     char text[LN_SHAPE_TEXT_BYTES];
     LN_OP_CHECK(op, q->shape.rank == 3, INVALID_SHAPE, "the query of shape %s must have 3 axes",
                 ln_shape_text(&q->shape, text));
-    const bool packed = !ln_in(op, G_KEY);
     const int64_t width = q->shape.dims[2];
-    const int64_t parts = a->heads + (packed ? 2 * a->kv_heads : 0);
-    LN_TRY(check_divides(op, G_QUERY, width, parts));
     a->batches = q->shape.dims[0];
     a->queries = q->shape.dims[1];
-    a->head = width / parts;
-    a->q = ln_heads_joined(q->dtype, a->queries, width, 0, a->head);
-    if (!packed) {
-        return infer_keys_and_values(op, G_KEY, G_VALUE);
+    if (!ln_in(op, G_KEY)) {
+        return infer_side_by_side(op, G_QUERY);
     }
-    a->fresh = a->queries;
-    a->head_v = a->head;
-    a->k = ln_heads_joined(q->dtype, a->queries, width, a->heads * a->head, a->head);
-    a->v = ln_heads_joined(q->dtype, a->queries, width, (a->heads + a->kv_heads) * a->head, a->head);
-    return LN_OK;
+    LN_TRY(check_divides(op, G_QUERY, width, a->heads));
+    a->head = width / a->heads;
+    a->q = ln_heads_joined(q->dtype, a->queries, width, 0, a->head);
+    return infer_keys_and_values(op, G_KEY, G_VALUE);
 }
 
 /* The cache keeps its size, or grows to the whole sequence where it is shorter. */
@@ -378,12 +457,12 @@ static ln_status infer_group(ln_op *op) {
     int64_t total = 0;
     *a = (ln_attention){.heads = params->heads, .kv_heads = params->kv_heads};
     LN_OP_CHECK(op, !ln_in(op, G_SCALES) && !ln_in(op, G_SCALES + 1), UNSUPPORTED,
-                "a quantised cache is not supported");
+                "k_scale and v_scale are there: a quantised cache cannot be read");
     LN_TRY(infer_group_operands(op));
     LN_TRY(infer_cache(op, &total));
     LN_TRY(infer_turn(op));
     LN_TRY(ln_attention_add_mask(op, G_SCORE_BIAS, 0));
-    LN_TRY(infer_outputs(op, total));
+    LN_TRY(infer_outputs(op, total, a->keys));
     a->left = params->window > 0 ? params->window - 1 : -1;
     LN_TRY(ln_op_count(op, G_SINKS, "head_sink", a->heads));
     a->smooth = params->smooth || ln_in(op, G_SINKS);
@@ -436,6 +515,8 @@ static ln_status run_group(ln_op *op) {
      build, infer,           run, NULL,    0,         NULL}
 static const ln_op_row rows[] = {
     HEADS("MultiHeadAttention", "AA?A?A?i?A?A?A?i?i?>AA?A?A?", build_multi, infer_multi, run_multi),
+    HEADS("DecoderMaskedMultiHeadAttention", "AA?A?i?A?A?A?i?i?i?A?>AA?A?A?", build_decoder, infer_multi,
+          run_multi),
     HEADS("GroupQueryAttention", "AA?A?A?A?iiA?A?l?A?A?f?f?>AA?A?A?", build_group, infer_group, run_group),
 };
 LN_FAMILY_TABLE(attention_heads, rows);

@@ -67,9 +67,14 @@ static ln_status build_project(ln_build *build, const project_inputs *at) {
                                  (long long)widths[i], (long long)params->heads);
         }
     }
-    if (ln_attr_bool(build, "do_rotary", false) || ln_attr_bool(build, "past_present_share_buffer", false)) {
+    if (ln_attr_bool(build, "do_rotary", false)) {
+        return ln_build_fail(
+            build, LN_UNSUPPORTED,
+            "do_rotary is set: only RotaryEmbedding and GroupQueryAttention turn by position");
+    }
+    if (ln_attr_bool(build, "past_present_share_buffer", false)) {
         return ln_build_fail(build, LN_UNSUPPORTED,
-                             "do_rotary and past_present_share_buffer are not supported");
+                             "past_present_share_buffer is set: only MultiHeadAttention takes such a cache");
     }
     return ln_build_status(build);
 }
@@ -264,7 +269,7 @@ static ln_status infer_project(ln_op *op) {
     *p =
         (project_local){.core = {.heads = params->heads, .kv_heads = params->heads, .left = -1, .right = -1}};
     LN_OP_CHECK(op, !input_at(op, params->at->past_length), UNSUPPORTED,
-                "past_sequence_length is not supported");
+                "past_sequence_length needs past_present_share_buffer, which only MultiHeadAttention takes");
     LN_TRY(infer_widths(op, p, widths));
     const ln_shape *x = &ln_in(op, X)->shape;
     const ln_dtype dtype = params->at->quantized ? ln_in(op, BIAS)->dtype : ln_in(op, X)->dtype;

@@ -230,10 +230,16 @@ static ln_status build_causal(ln_build *build) {
             return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "dilation is %lld, expected at least 1",
                                  (long long)params->dilation);
         }
-        if (ln_attr_int(build, "ndim", 1) != 1 || ln_attr_int(build, "state_window", 0) != 0 ||
-            ln_attr_int(build, "state_length", 0) != 0 || ln_attr_int(build, "input_channels", 0) != 0) {
+        static const char *const unknown[] = {"state_window", "state_length", "input_channels"};
+        if (ln_attr_int(build, "ndim", 1) != 1) {
             return ln_build_fail(build, LN_UNSUPPORTED,
-                                 "only one dimension, without a window of states, is supported");
+                                 "ndim is %lld: only one axis of positions is supported",
+                                 (long long)ln_attr_int(build, "ndim", 1));
+        }
+        for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+            if (ln_attr_int(build, unknown[i], 0) != 0) {
+                return ln_build_fail(build, LN_UNSUPPORTED, "attribute '%s' is not supported", unknown[i]);
+            }
         }
     }
     return ln_build_status(build);
