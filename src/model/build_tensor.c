@@ -1,6 +1,7 @@
 /* Tensors, dense, sparse and external, to values; and the list of external data. */
 #include <string.h>
 
+#include "base/packed.h"
 #include "base/text.h"
 #include "model/build.h"
 
@@ -85,7 +86,7 @@ static ln_status build_external(ln_builder *builder, const Onnx__TensorProto *pr
             LN_TRY(external_number(builder, proto, entry->value, &offset));
         } else if (strcmp(key, "length") == 0) {
             LN_TRY(external_number(builder, proto, entry->value, &length));
-        }
+        } /* A checksum is one of the whole file, of which only parts are read: it is not looked at. */
     }
     LN_CHECK(context, location != NULL && location[0] != '\0', INVALID_MODEL,
              "the external data of tensor '%s' has no location", name_of(proto));
@@ -172,7 +173,7 @@ static ln_status build_parts(ln_builder *builder, const Onnx__SparseTensorProto 
         indices->data = values->data;
     }
     LN_CHECK(context, values->data != NULL && indices->data != NULL, UNSUPPORTED,
-             "sparse tensor '%s' keeps its parts as external data", name);
+             "sparse tensor '%s' keeps its parts as external data, which only dense tensors may", name);
     const bool linear = indices->shape.rank == 1 && indices->shape.dims[0] == count;
     const bool tuples = indices->shape.rank == 2 && indices->shape.dims[0] == count &&
                         indices->shape.dims[1] == dense->shape.rank;
@@ -205,8 +206,8 @@ ln_status ln_build_dense(ln_builder *builder, const Onnx__SparseTensorProto *pro
     ln_value dense;
     LN_TRY(build_parts(builder, proto, &values, &indices, &dense));
     const char *const name = name_of(proto->values);
-    const size_t width = ln_dtype_bits(dense.dtype) / 8;
-    LN_CHECK(context, width > 0, UNSUPPORTED, "sparse tensor '%s' has elements of less than a byte", name);
+    const unsigned bits = ln_dtype_bits(dense.dtype);
+    const size_t width = bits / 8;
     char *const data = ln_alloc_zero(context, ln_value_bytes(&dense), LN_MEMORY_WEIGHTS);
     if (data == NULL) {
         return LN_OUT_OF_MEMORY;
@@ -218,7 +219,11 @@ ln_status ln_build_dense(ln_builder *builder, const Onnx__SparseTensorProto *pro
             return ln_fail(context, LN_INVALID_MODEL, "index %lld of sparse tensor '%s' is out of range",
                            (long long)i, name);
         }
-        memcpy(data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
+        if (width > 0) {
+            memcpy(data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
+        } else {
+            ln_packed_set((uint8_t *)data, position, bits, ln_packed_get(values.data, i, bits));
+        }
     }
     dense.data = data;
     *value = dense;

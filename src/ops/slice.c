@@ -209,6 +209,68 @@ static ln_status run_tile(ln_op *op) {
     return ln_op_move(op);
 }
 
+/* UnfoldTensor ------------------------------------------------------------------------------------------ */
+
+typedef struct unfold_params {
+    int64_t axis, size, step;
+} unfold_params;
+
+static ln_status build_unfold(ln_build *build) {
+    unfold_params *params = ln_build_params(build, sizeof(*params));
+    ln_attr_required(build, "size");
+    if (params) {
+        params->axis = ln_attr_int(build, "dim", -1);
+        params->size = ln_attr_int(build, "size", 1);
+        params->step = ln_attr_int(build, "step", 1);
+        if (params->size < 1 || params->step < 1) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "size %lld and step %lld must be positive",
+                                 (long long)params->size, (long long)params->step);
+        }
+    }
+    return ln_build_status(build);
+}
+
+static ln_status infer_unfold(ln_op *op) {
+    const unfold_params *params = op->params;
+    ln_shape shape = ln_in(op, 0)->shape;
+    int axis;
+    LN_TRY(ln_op_axis(op, params->axis, shape.rank, &axis));
+    LN_OP_CHECK(op, shape.rank < LN_MAX_RANK, LIMIT_EXCEEDED, "the result has too many axes");
+    LN_OP_CHECK(op, shape.dims[axis] >= params->size, INVALID_SHAPE,
+                "slices of %lld do not fit an axis of length %lld", (long long)params->size,
+                (long long)shape.dims[axis]);
+    shape.dims[axis] = (shape.dims[axis] - params->size) / params->step + 1;
+    shape.dims[shape.rank++] = params->size;
+    op->scratch_bytes = sizeof(ln_move_job);
+    return ln_op_shape(op, 0, ln_in(op, 0)->dtype, &shape);
+}
+
+static ln_status run_unfold(ln_op *op) {
+    const unfold_params *params = op->params;
+    const ln_value *input = ln_in(op, 0);
+    const ln_value *output = ln_out(op, 0);
+    if (!output || ln_value_count(output) == 0) {
+        return LN_OK;
+    }
+    ln_move_job *job = op->scratch;
+    int64_t in_strides[LN_MAX_RANK];
+    int64_t out_strides[LN_MAX_RANK];
+    const int rank = input->shape.rank;
+    const int axis = ln_shape_axis(params->axis, rank);
+    ln_shape_strides(&input->shape, in_strides);
+    ln_shape_strides(&output->shape, out_strides);
+    ln_move_begin(&job->move, ln_width(input->dtype));
+    for (int i = 0; i < rank; i++) {
+        ln_move_axis(&job->move, output->shape.dims[i], in_strides[i] * (i == axis ? params->step : 1),
+                     out_strides[i]);
+    }
+    ln_move_axis(&job->move, params->size, in_strides[axis], 1);
+    ln_move_end(&job->move);
+    job->src = input->data;
+    job->dst = output->data;
+    return ln_op_move(op);
+}
+
 /* Trilu ------------------------------------------------------------------------------------------------- */
 
 typedef struct trilu_params {
@@ -378,6 +440,18 @@ static const ln_op_row rows[] = {
      run_trilu,
      NULL,
      LN_OP_INPLACE_0,
+     NULL},
+    {"UnfoldTensor",
+     "com.microsoft",
+     1,
+     LN_OPEN,
+     "A>A",
+     {LN_T_ALL_BF},
+     build_unfold,
+     infer_unfold,
+     run_unfold,
+     NULL,
+     0,
      NULL},
     REVERSE(10, 27, LN_T_ALL),
     REVERSE(28, LN_OPEN, LN_T_ALL_BF),
