@@ -40,6 +40,8 @@ describe('construction', () => {
     assert.equal(new Tensor('bfloat16', new Uint16Array(3), [3]).size, 3);
     assert.equal(new Tensor('float16', new Uint16Array(3), [3]).data.length, 3);
     assert.equal(new Tensor('int4', new Uint8Array(2), [3]).data.length, 2);
+    assert.equal(new Tensor('float6e2m3', new Uint8Array(3), [4]).data.length, 3);
+    assert.equal(new Tensor('float6e3m2', new Uint8Array(4), [5]).size, 5);
     assert.equal(new Tensor('complex64', new Float32Array(6), [3]).size, 3);
     assert.equal(new Tensor('float8e4m3fn', new Uint8Array(3), [3]).size, 3);
   });

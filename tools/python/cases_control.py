@@ -391,6 +391,18 @@ def constants(suite):
         expected=lambda x: other + x,
         opset=13,
     )
+    nibbles = helper.make_sparse_tensor(
+        helper.make_tensor("v", onnx.TensorProto.INT4, [3], [-8, 7, 3]), helper.make_tensor("i", INT64, [3], [1, 5, 6]), [2, 4]
+    )
+    _add(
+        suite,
+        "constant_sparse_int4",
+        [node("Constant", [], ["c"], sparse_value=nibbles), node("Cast", ["c"], ["d"], to=FLOAT), node("Add", ["d", "x"], ["y"])],
+        {"x": x},
+        ["y"],
+        expected=lambda x: np.array([[0, -8, 0, 0], [0, 7, 3, 0]], np.float32) + x,
+        opset=21,
+    )
     named = onnx.SparseTensorProto()
     named.CopyFrom(sparse)
     named.values.name = "c"

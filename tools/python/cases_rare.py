@@ -1,8 +1,10 @@
-"""Rare com.microsoft operators in all their options: distances, hashes, n-grams, words, crops, masked pooling, quantised LSTM."""
+"""Rare com.microsoft operators in all their options: distances, hashes, n-grams, words, crops, masked pooling, quantised LSTM,
+alignment, caches with room."""
 
 import numpy as np
 
 from cases_contrib import microsoft
+from cases_core import MS
 
 
 def distances(suite):
@@ -104,4 +106,59 @@ def quantised_lstm(suite):
             microsoft(suite, f"dynamicquantizelstm_{name}{form}", "DynamicQuantizeLSTM", inputs, options, outputs=3, constants=constants, atol=1e-3)
 
 
-GROUPS = [distances, hashes, words, images, quantised_lstm]
+def alignment(suite):
+    for rows, columns in ((4, 6), (6, 4), (1, 3), (3, 1)):
+        microsoft(suite, f"dynamictimewarping_{rows}x{columns}", "DynamicTimeWarping", [suite.floats(rows, columns)])
+    microsoft(suite, "dynamictimewarping_ties", "DynamicTimeWarping", [suite.integers(0, 2, 1, 5, 7).astype(np.float32)])
+    x = suite.floats(3, 7, 2)
+    for name, options in (("last", {"size": 2}), ("middle", {"dim": 1, "size": 3, "step": 2}), ("first", {"dim": -3, "size": 3})):
+        microsoft(suite, f"unfoldtensor_{name}", "UnfoldTensor", [x], options)
+    microsoft(suite, "unfoldtensor_text", "UnfoldTensor", [np.array(["a", "b", "c", "d"], object)], {"size": 2, "step": 2}, expected=lambda x: x.reshape(2, 2))
+    microsoft(suite, "gathernd", "GatherND", [x, np.array([[0, 6], [2, 3]], np.int32)])
+    microsoft(suite, "gathernd_elements", "GatherND", [x, np.array([[[0, 6, 1]], [[2, 3, 0]]])])
+
+
+def caches(suite):
+    """Attention over a cache with room to spare."""
+    batch, heads, size, room = 2, 3, 4, 8
+    past = [suite.floats(batch, heads, room, size), suite.floats(batch, heads, room, size)]
+    for used, fresh in ((0, 1), (3, 1), (7, 1), (2, 3)):
+        q, k, v = (suite.floats(batch, fresh, heads * size) for _ in range(3))
+        length = np.array([used], np.int32)
+        name = f"{used}_and_{fresh}"
+        microsoft(suite, f"multiheadattention_cache_{name}", "MultiHeadAttention", [q, k, v, None, None, None, *past, length], {"num_heads": heads}, outputs=3)
+        if fresh == 1:
+            microsoft(
+                suite,
+                f"decodermaskedmultiheadattention_{name}",
+                "DecoderMaskedMultiHeadAttention",
+                [q, k, v, None, None, *past, length],
+                {"num_heads": heads, "past_present_share_buffer": 1},
+                outputs=3,
+            )
+    q = suite.floats(batch, 1, heads * size)
+    mask = np.array([[1] * 8, [1] * 5 + [0] * 3], np.int32)
+    microsoft(suite, "decodermaskedmultiheadattention_cross", "DecoderMaskedMultiHeadAttention", [q, *past], {"num_heads": heads})
+    microsoft(suite, "decodermaskedmultiheadattention_cross_mask", "DecoderMaskedMultiHeadAttention", [q, *past, mask], {"num_heads": heads})
+    k, v, bias = suite.floats(batch, 1, heads * size), suite.floats(batch, 1, heads * size), suite.floats(3 * heads * size)
+    microsoft(
+        suite,
+        "decodermaskedmultiheadattention_bias",
+        "DecoderMaskedMultiHeadAttention",
+        [q, k, v, None, suite.floats(1, heads, 1, 4), *past, np.array([3], np.int32), None, None, bias],
+        {"num_heads": heads, "past_present_share_buffer": 1, "scale": 0.3},
+        outputs=3,
+    )
+    options, rest = {"num_heads": heads, "past_present_share_buffer": 1}, [None, None, *past, np.array([3], np.int32)]
+    microsoft(
+        suite,
+        "decodermaskedmultiheadattention_packed",
+        "DecoderMaskedMultiHeadAttention",
+        [np.concatenate([q, k, v], -1), None, None, *rest],
+        options,
+        outputs=3,
+        expected=suite.answer("DecoderMaskedMultiHeadAttention", [q, k, v, *rest], options, 17, 3, MS),
+    )
+
+
+GROUPS = [distances, hashes, words, images, quantised_lstm, alignment, caches]
