@@ -15,7 +15,7 @@ import { ToolError, run, say, seconds } from './lib/terminal.mjs';
 
 const isFixing = process.argv.includes('--fix');
 const WARNINGS = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-Wno-enum-float-conversion', '-Wvla', '-Werror'];
-const C_FOLDERS = ['src', 'simd', 'web', 'tests', 'bench'];
+const C_FOLDERS = ['src', 'simd', 'web', 'images', 'tests', 'bench'];
 // What a kernel may call: the memory functions, and mathematics.
 const KERNEL_SYMBOLS = new RegExp(
   '^(ln_\\w+|mem(cpy|move|set|cmp)|__(stack_pointer|linear_memory|indirect_function_table|memory_base|table_base)|' +

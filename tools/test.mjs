@@ -10,8 +10,8 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { buildPreset, tool, toolEnvironment } from './lib/cmake.mjs';
-import { buildDir, differentialPython, newerNode, root } from './lib/paths.mjs';
-import { ToolError, say, seconds } from './lib/terminal.mjs';
+import { buildDir, differentialPython, distDir, newerNode, root } from './lib/paths.mjs';
+import { ToolError, run, say, seconds } from './lib/terminal.mjs';
 
 /** Test files of Node's runner under a folder. */
 function testFiles(folder) {
@@ -43,7 +43,7 @@ const nodeTest = (node, ...folders) => {
   return files.length ? [node, '--test', '--test-concurrency=1', ...files] : null;
 };
 
-// Each suite: what builds it first, its command (null: nothing to run here), how its counts are read, whether the gate runs it.
+// Each suite: what builds it first (a preset, or a script), its command (null: nothing to run here), how its counts are read, whether the gate runs it.
 const suites = [
   { name: 'native', gate: true, preset: 'native-debug', reader: 'ctest', command: () => ctest('native-debug') },
   { name: 'threads', gate: false, preset: 'native-tsan', reader: 'ctest', command: () => ctest('native-tsan', '-L', 'native') },
@@ -67,6 +67,15 @@ const suites = [
     command: () => [differentialPython().python, 'tools/python/differential.py', '--count', '700', '--seed', '20', '--out', join(buildDir, 'differential'), '--run'],
   },
   { name: 'models', gate: true, reader: 'line', command: () => [newerNode(), 'tests/models/run.mjs'] },
+  {
+    // The artifact with image decoders, whose sources the first build downloads.
+    name: 'images',
+    gate: false,
+    prepare: 'tools/images.mjs',
+    reader: 'line',
+    env: () => ({ LINNET_WASM: join(distDir, 'linnet.images.wasm') }),
+    command: () => [newerNode(), 'tests/conformance/run.mjs', '--filter', 'image_decoder'],
+  },
 ];
 
 /** Runs one suite and resolves to its counts. */
@@ -125,6 +134,7 @@ async function main() {
         say(suite.name, `SKIPPED: ${why}`);
         continue;
       }
+      if (suite.prepare) await run(process.execPath, [suite.prepare], { cwd: root });
       if (!suite.command()) {
         say(suite.name, 'nothing to run here');
         continue;

@@ -1,5 +1,5 @@
 /* libjpeg-turbo's version text. */
-#define JVERSION "6b  27-Mar-1998"
-#define JCOPYRIGHT1 ""
-#define JCOPYRIGHT2 ""
+#define JVERSION         "6b  27-Mar-1998"
+#define JCOPYRIGHT1      ""
+#define JCOPYRIGHT2      ""
 #define JCOPYRIGHT_SHORT ""
