@@ -59,6 +59,10 @@ static ln_status resolve_axis(ln_op *op, const ln_window *window, ln_window_shap
                 INVALID_ATTRIBUTE, "pads of %lld and %lld are out of range", (long long)s->pad_begin[axis],
                 (long long)s->pad_end[axis]);
     const int64_t room = in + s->pad_begin[axis] + s->pad_end[axis] - extent;
+    if (window->ceil_mode && in > 0 && room < 0 && -room < stride) {
+        s->out[axis] = 1; /* rounding up leaves one window, which ends beyond the input */
+        return LN_OK;
+    }
     LN_OP_CHECK(
         op, room >= 0 || in == 0, INVALID_SHAPE,
         "a window of %lld does not fit into the input's %lld (padded by %lld and %lld) along spatial axis %d",

@@ -100,7 +100,10 @@ def deberta_v3_small():
     config = transformers.DebertaV2Config(
         **WIDE,
         vocab_size=128100,
+        hidden_size=768,
         num_hidden_layers=6,
+        num_attention_heads=12,
+        intermediate_size=3072,
         type_vocab_size=0,
         relative_attention=True,
         position_buckets=256,
