@@ -139,6 +139,13 @@ export const contrib = {
     ['a key of another batch', [f(1, 2, 4), f(2, 2, 4), f(2, 2, 4)], { num_heads: 2 }],
     ['two axes', [f(2, 4), f(2, 4), f(2, 4)], { num_heads: 2 }],
   ],
+  'com.microsoft:DecoderMaskedMultiHeadAttention': [
+    ['heads that do not divide', [f(1, 1, 4), f(1, 1, 4), f(1, 1, 4)], { num_heads: 3 }],
+    ['no number of heads', [f(1, 1, 4), f(1, 1, 4), f(1, 1, 4)]],
+    ['a past that fills the cache', [f(1, 1, 4), f(1, 1, 4), f(1, 1, 4), null, null, f(1, 2, 3, 2), f(1, 2, 3, 2), int32s([3])], { num_heads: 2 }],
+    ['packed parts that do not divide', [f(1, 1, 8)], { num_heads: 2 }],
+    ['beams', [f(1, 1, 4), f(1, 1, 4), f(1, 1, 4), null, null, null, null, null, null, int32s([0], [1, 1, 1])], { num_heads: 2 }],
+  ],
   'com.microsoft:GroupQueryAttention': [
     ['no number of key heads', [f(1, 1, 4), f(1, 1, 4), f(1, 1, 4), null, null, int32s([0]), i32(1)], { num_heads: 2 }],
     ['heads that do not divide', [f(1, 1, 6), f(1, 1, 4), f(1, 1, 4), null, null, int32s([0]), i32(1)], { num_heads: 3, kv_num_heads: 2 }],
@@ -218,6 +225,20 @@ export const contrib = {
     ['no kernel', [f(1, 1, 4, 4), int32s(Array(16).fill(1), [1, 1, 4, 4])]],
     ['a stride of nothing', [f(1, 1, 4, 4), int32s(Array(16).fill(1), [1, 1, 4, 4])], { kernel_shape: [2, 2], strides: [0, 1] }],
     ['a mask of another shape', [f(1, 1, 4, 4), int32s(Array(12).fill(1), [1, 1, 3, 4])], { kernel_shape: [2, 2] }],
+  ],
+  'com.microsoft:UnfoldTensor': [
+    ['slices longer than the axis', [f(2, 3)], { size: 4 }],
+    ['an axis out of range', [f(2, 3)], { size: 1, dim: 2 }],
+    ['a step of nothing', [f(2, 3)], { size: 1, step: 0 }],
+  ],
+  'com.microsoft:GatherND': [
+    ['an index out of bounds', [f(2, 3), ints([0, 3], [1, 2])]],
+    ['more indices than axes', [f(2, 3), ints([0, 0, 0], [1, 3])]],
+  ],
+  'com.microsoft:DynamicTimeWarping': [
+    ['one axis', [f(3)]],
+    ['two tables', [f(2, 3, 3)]],
+    ['no cells', [f(0, 3)]],
   ],
   'com.microsoft:MurmurHash3': [['an input too many', [f(2), f(2)]]],
   'com.microsoft:NGramRepeatBlock': [
