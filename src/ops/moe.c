@@ -3,7 +3,7 @@
  * X is [tokens,hidden] or [batch,length,hidden], the router gives a score for each token and expert. A token's experts are those of the
  * k largest scores; what they answer is summed, weighted by the softmax of the scores. An expert computes fc2(act(fc1 x)), or fc2(act(fc1 x) *
  * fc3 x), or for swiglu a gate and a line that fc1 gives together. Weights are [experts, out, in], or [experts, in, out] as
- * older models have them. QMoE keeps weights of 2 to 8 bits, low bits first, with a scale for each row or each block of a
+ * older models have them. QMoE keeps weights of 2, 3, 4 or 8 bits, low bits first, with a scale for each row or each block of a
  * row. A task is a token: rows of weights are turned into float32 where they are not, and multiplied by dot products.
  */
 #include <math.h>
@@ -69,9 +69,10 @@ static ln_status build_params(ln_build *build, const moe_inputs *at) {
     const int64_t all = ln_attr_int(build, "expert_weight_bits", 4);
     for (int layer = 0; layer < LAYERS; layer++) {
         params->bits[layer] = (int)ln_attr_int(build, bits[layer], all);
-        if (params->bits[layer] < 2 || params->bits[layer] > 8) {
-            return ln_build_fail(build, LN_INVALID_ATTRIBUTE, "expert weights of %d bits, expected 2 to 8",
-                                 params->bits[layer]);
+        const int width = params->bits[layer];
+        if (at->quantized && width != 2 && width != 3 && width != 4 && width != 8) {
+            return ln_build_fail(build, LN_INVALID_ATTRIBUTE,
+                                 "expert weights of %d bits, expected 2, 3, 4 or 8", width);
         }
     }
     params->sparse = ln_attr_bool(build, "use_sparse_mixer", false);
