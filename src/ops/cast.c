@@ -2,8 +2,10 @@
  *
  * Numbers go through tiles of the class that loses nothing on the way: the source's own, or double where an integer becomes
  * a small float. What the standard leaves undefined is done as compiled code does it: a float out of range of an 8- or
- * 16-bit integer is cut to 32 bits and wraps. Strings are parsed and written element by element, in order.
+ * 16-bit integer is cut to 32 bits and wraps; one out of range of a 4-bit integer is cut to it before version 24 and wraps from
+ * then on, as the standard's own cases have it. Strings are parsed and written element by element, in order.
  */
+#include <math.h>
 #include <string.h>
 
 #include "ops/op.h"
@@ -13,6 +15,8 @@ enum { CAST_GRAIN = 16384 };
 
 typedef struct cast_params {
     bool saturate;
+    bool
+        cuts; /* before version 24: floats are cut to the range of 4-bit types, and NaN is the largest float4 */
     ln_round round;
 } cast_params;
 
@@ -29,6 +33,7 @@ static ln_status build_like(ln_build *build) {
     static const char *const modes[] = {"up", "down", "nearest", NULL};
     cast_params *params = ln_build_params(build, sizeof(*params));
     if (params != NULL) {
+        params->cuts = build->opset < 24;
         params->saturate = build->opset < 19 || ln_attr_bool(build, "saturate", true);
         params->round =
             build->opset < 24 ? LN_ROUND_UP : (ln_round)ln_attr_choice(build, "round_mode", modes, 0);
@@ -78,8 +83,24 @@ static bool is_small_float(ln_dtype dtype) {
     return ln_dtype_compute(dtype) == LN_COMPUTE_F32 && dtype != LN_FLOAT;
 }
 
+static float cut(ln_dtype dtype, float value) {
+    if (dtype == LN_FLOAT4E2M1) {
+        return value == value ? value : INFINITY;
+    }
+    const float high = dtype == LN_UINT4 ? 15 : 7;
+    const float low = dtype == LN_UINT4 ? 0 : -8;
+    return value < low ? low : value > high ? high : value;
+}
+
 static void store_single(const cast_params *params, ln_value *y, int64_t at, int64_t n, const float *values) {
     const unsigned bits = ln_dtype_bits(y->dtype);
+    float inside[LN_TILE];
+    if (params->cuts && bits < 8) {
+        for (int64_t i = 0; i < n; i++) {
+            inside[i] = cut(y->dtype, values[i]);
+        }
+        values = inside;
+    }
     if (ln_dtype_compute(y->dtype) == LN_COMPUTE_I32 && (bits == 8 || bits == 16) && y->dtype != LN_BOOL) {
         int32_t wide[LN_TILE];
         ln_store_f32(LN_INT32, wide, 0, n, values);
@@ -96,12 +117,12 @@ static void store_single(const cast_params *params, ln_value *y, int64_t at, int
 static void store_double(const cast_params *params, ln_value *y, int64_t at, int64_t n,
                          const double *values) {
     const unsigned bits = ln_dtype_bits(y->dtype);
-    if (is_small_float(y->dtype)) {
+    if (is_small_float(y->dtype) || (params->cuts && bits < 8)) {
         float narrow[LN_TILE];
         for (int64_t i = 0; i < n; i++) {
             narrow[i] = ln_f64_to_f32_odd(values[i]);
         }
-        ln_store_f32_as(y->dtype, y->data, at, n, narrow, params->saturate, params->round);
+        store_single(params, y, at, n, narrow);
     } else if (ln_dtype_is_integer(y->dtype) && (bits == 8 || bits == 16 || y->dtype == LN_UINT32)) {
         int64_t wide[LN_TILE];
         ln_store_f64(LN_INT64, wide, 0, n, values);
