@@ -61,7 +61,9 @@ ln_status ln_rewrite_fuse_bias(ln_graph *graph, int *fired) {
     LN_TRY(status);
     for (int32_t i = 0; i < graph->n_nodes && status == LN_OK; ++i) {
         ln_node *node = graph->nodes[i];
-        if (node->removed || !ln_is(node, "MatMul") || !in_float(node) || !node->inputs[1]) {
+        /* What is added behind an activation that is fused already is no bias. */
+        if (node->removed || !ln_is(node, "MatMul") || !in_float(node) || !node->inputs[1] ||
+            activation_of(node)->present) {
             continue;
         }
         const ln_value *b = ln_node_constant(node, 1);

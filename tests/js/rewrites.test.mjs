@@ -202,6 +202,13 @@ describe('merge-equal', () => {
   });
 });
 
+test('what is added behind a fused activation is no bias', async () => {
+  const graph = { inputs: { x: ['n', 5] }, outputs: { y: ['n', 9] }, constants: { w: [5, 9], b: [9] }, feeds: { x: tensor([7, 5]) } };
+  const { fired, operators } = await compare('y = Add(Relu(MatMul(x, w)), b)', graph);
+  assert.equal(fired['fuse-bias'], 0);
+  assert.deepEqual(operators, { MatMul: 1, Add: 1 });
+});
+
 describe('widen-halves', () => {
   const half = (dims, seed) => new Tensor('float16', Uint16Array.from(filled(dims, seed), (each) => (Math.round(Math.abs(each) * 1023)) | (each < 0 ? 0xbc00 : 0x3800)), dims);
   const weights = (dims, seed) => ({ type: 'float16', dims, data: half(dims, seed).data });
