@@ -1,9 +1,9 @@
 // Brings everything that building and testing needs, and says what it does. Needs Node alone to start; what it adds
 // lives in .toolchain and node_modules, except Chromium, which is installed on the system when we are root.
 //
-// Three parts run side by side: the toolchain (Emscripten, LLVM, protobuf-c, SIMDe; CMake, Ninja and Python only when
-// the machine has none), the npm packages, and Chromium; then the Python packages of the differential tester. Each knows
-// by a stamp whether it is done, so a second run takes a moment, and a run that was interrupted goes on where it stopped.
+// Four parts run side by side: the toolchain (Emscripten, LLVM, protobuf-c, SIMDe; CMake, Ninja and Python only when the
+// machine has none), the npm packages, Chromium, and the Python packages of the differential tester. Each knows by a stamp
+// whether it is done, so a second run takes a moment, and a run that was interrupted goes on where it stopped.
 //
 //   node tools/setup.mjs [--quiet] [--force]
 
@@ -248,10 +248,11 @@ async function setUpChromium() {
  * The packages of the differential tester, next to each other in a folder that PYTHONPATH names: no virtual environment
  * is needed, and pip is the machine's or comes as a wheel in a Debian package, which Python runs as it is.
  */
-async function setUpPython() {
+async function setUpPython(toolchainReady) {
   const part = 'python';
   const wanted = join(root, 'tools', 'python', 'requirements-differential.txt');
-  const python = [join(bin, 'python3'), which('python3')].find((file) => file && existsSync(file));
+  const own = join(bin, 'python3');
+  const python = (await onPath('python3')) ?? (await toolchainReady.then(() => (existsSync(own) ? own : null), () => null));
   if (!python) return missing.push('Python: the differential test runs its recorded cases only.');
   const version = ((await tryRun(python, ['--version'])) ?? '').trim();
   const stamp = hash([readFileSync(wanted), version]);
@@ -302,11 +303,9 @@ function isCurrent(file, stamp) {
 
 
 const begin = Date.now();
-const parts = { toolchain: setUpToolchain, npm: setUpNpm, chromium: setUpChromium };
-const results = await Promise.allSettled(Object.values(parts).map((part) => part()));
-// Python may be one of the toolchain's own.
-parts.python = setUpPython;
-results.push(...(await Promise.allSettled([setUpPython()])));
+const toolchain = setUpToolchain();
+const parts = { toolchain, npm: setUpNpm(), chromium: setUpChromium(), python: setUpPython(toolchain) };
+const results = await Promise.allSettled(Object.values(parts));
 let failures = 0;
 results.forEach((result, index) => {
   if (result.status === 'fulfilled') return;
