@@ -219,6 +219,10 @@ static ln_status run_elements(ln_op *op) {
 
 /* ScatterND --------------------------------------------------------------------------------------------- */
 
+static int64_t tuples_of(const ln_value *indices) {
+    return ln_shape_product(&indices->shape, 0, indices->shape.rank - 1);
+}
+
 static ln_status infer_nd(ln_op *op) {
     const ln_shape *data = &ln_in(op, 0)->shape;
     const ln_shape *indices = &ln_in(op, 1)->shape;
@@ -239,55 +243,54 @@ static ln_status infer_nd(ln_op *op) {
     LN_OP_CHECK(
         op, fits, INVALID_SHAPE, "updates of shape %s do not fit indices of shape %s and data of shape %s",
         ln_shape_text(updates, text[0]), ln_shape_text(indices, text[1]), ln_shape_text(data, text[2]));
+    LN_OP_CHECK(op, tuples_of(ln_in(op, 1)) < (int64_t)(SIZE_MAX / sizeof(uint32_t)), LIMIT_EXCEEDED,
+                "there are too many index tuples");
+    op->scratch_bytes = (size_t)tuples_of(ln_in(op, 1)) * sizeof(uint32_t);
     return ln_infer_same(op);
 }
 
-enum { TUPLES = 256 }; /* looked up at a time */
-
-/* The blocks that the tuples [first, first + n) name, counted from the start of the data; -1 where one is out of bounds. */
-static void find_blocks(const ln_shape *data, const ln_value *indices, int64_t first, int64_t n,
-                        int64_t *blocks) {
-    const int64_t depth = indices->shape.dims[indices->shape.rank - 1];
-    const bool wide = indices->dtype == LN_INT64;
-    const int64_t *from = (const int64_t *)indices->data + (wide ? first * depth : 0);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = 0;
-        bool inside = true;
-        for (int64_t j = 0; j < depth; j++) {
-            const int64_t dim = data->dims[j];
-            int64_t index = wide ? from[i * depth + j] : ln_index_at(indices, (first + i) * depth + j);
-            index += index < 0 ? dim : 0;
-            inside = inside && (uint64_t)index < (uint64_t)dim;
-            at = at * dim + index;
-        }
-        blocks[i] = inside ? at : -1;
+/*
+ * Looks up the blocks that the tuples name, counted from the start of the data; returns the first tuple that is out of
+ * bounds, or their number. Data that fits in memory has fewer than 2^32 blocks.
+ */
+#define FIND_BLOCKS(name, type)                                                                              \
+    static int64_t name(const ln_shape *data, const type *index, int64_t depth, int64_t tuples,              \
+                        uint32_t *blocks) {                                                                  \
+        int64_t dims[LN_MAX_RANK];                                                                           \
+        memcpy(dims, data->dims, sizeof(dims));                                                              \
+        for (int64_t i = 0; i < tuples; i++, index += depth) {                                               \
+            uint64_t at = 0;                                                                                 \
+            for (int64_t j = 0; j < depth; j++) {                                                            \
+                const int64_t from_end = index[j] < 0 ? dims[j] : 0;                                         \
+                const uint64_t position = (uint64_t)(index[j] + from_end);                                   \
+                if (position >= (uint64_t)dims[j]) {                                                         \
+                    return i;                                                                                \
+                }                                                                                            \
+                at = at * (uint64_t)dims[j] + position;                                                      \
+            }                                                                                                \
+            blocks[i] = (uint32_t)at;                                                                        \
+        }                                                                                                    \
+        return tuples;                                                                                       \
     }
-}
-
-static int64_t tuples_of(const ln_value *indices) {
-    return ln_shape_product(&indices->shape, 0, indices->shape.rank - 1);
-}
+FIND_BLOCKS(find_blocks_i32, int32_t)
+FIND_BLOCKS(find_blocks_i64, int64_t)
 
 /* Exported assignments to slices name one block after the other: such runs move at once. */
 static ln_status scatter_nd(ln_op *op) {
     const scatter_params *params = op->params;
     const ln_value *indices = ln_in(op, 1);
     const ln_value *output = ln_out(op, 0);
+    const uint32_t *blocks = op->scratch;
     const int depth = (int)indices->shape.dims[indices->shape.rank - 1];
     const int64_t block = ln_shape_product(&output->shape, depth, output->shape.rank);
     const int64_t tuples = tuples_of(indices);
-    int64_t blocks[TUPLES];
-    for (int64_t first = 0; first < tuples; first += TUPLES) {
-        const int64_t n = tuples - first < TUPLES ? tuples - first : TUPLES;
-        find_blocks(&output->shape, indices, first, n, blocks);
-        for (int64_t begin = 0, end; begin < n; begin = end) {
-            end = begin + 1;
-            while (end < n && blocks[end] == blocks[end - 1] + 1) {
-                end++;
-            }
-            reduce_block(params->reduction, output->dtype, output->data, blocks[begin] * block,
-                         ln_in(op, 2)->data, (first + begin) * block, (end - begin) * block);
+    for (int64_t begin = 0, end; begin < tuples; begin = end) {
+        end = begin + 1;
+        while (end < tuples && blocks[end] == blocks[end - 1] + 1) {
+            end++;
         }
+        reduce_block(params->reduction, output->dtype, output->data, blocks[begin] * block,
+                     ln_in(op, 2)->data, begin * block, (end - begin) * block);
     }
     return LN_OK;
 }
@@ -295,18 +298,14 @@ static ln_status scatter_nd(ln_op *op) {
 static ln_status run_nd(ln_op *op) {
     const ln_shape *data = &ln_in(op, 0)->shape;
     const ln_value *indices = ln_in(op, 1);
+    const int64_t depth = indices->shape.dims[indices->shape.rank - 1];
     const int64_t tuples = tuples_of(indices);
-    int64_t blocks[TUPLES];
-    for (int64_t first = 0; first < tuples; first += TUPLES) {
-        const int64_t n = tuples - first < TUPLES ? tuples - first : TUPLES;
-        find_blocks(data, indices, first, n, blocks);
-        for (int64_t i = 0; i < n; i++) {
-            char text[LN_SHAPE_TEXT_BYTES];
-            LN_OP_CHECK(op, blocks[i] >= 0, INVALID_VALUE,
-                        "index tuple %lld is out of bounds for data of shape %s", (long long)(first + i),
-                        ln_shape_text(data, text));
-        }
-    }
+    const int64_t found = indices->dtype == LN_INT32
+                              ? find_blocks_i32(data, indices->data, depth, tuples, op->scratch)
+                              : find_blocks_i64(data, indices->data, depth, tuples, op->scratch);
+    char text[LN_SHAPE_TEXT_BYTES];
+    LN_OP_CHECK(op, found == tuples, INVALID_VALUE, "index tuple %lld is out of bounds for data of shape %s",
+                (long long)found, ln_shape_text(data, text));
     return copy_then(op, scatter_nd);
 }
 
