@@ -15,109 +15,6 @@
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
 
-/* ---- The two element types ---- */
-
-/* Parts of the recurrent weights: 0 is what multiplies the state at once (all gates, but for GRU z and r), 1 and 2 are
- * GRU's h: 1 adds into the third gate, 2 into rows of `hidden`. */
-typedef struct weights_f32 {
-    const float *packed[2]; /* first part, GRU's h */
-    float *product;         /* [batch][columns] */
-    void *scratch;          /* of the GEMM */
-} weights_f32;
-
-typedef struct weights_f64 {
-    const double *r; /* [columns][hidden] */
-} weights_f64;
-
-/* Columns of a part. */
-static int64_t part_columns(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, int part) {
-    const bool split = params->cell == LN_CELL_GRU;
-    return part == 0 ? (split ? 2 * sizes->hidden : sizes->columns) : sizes->hidden;
-}
-
-static void run_gemm(const ln_gemm_f32_args *args, void *scratch) {
-    const size_t tasks = ln_gemm_f32.task_count(args);
-    for (size_t i = 0; i < tasks; ++i) {
-        ln_gemm_f32.task(args, i, scratch);
-    }
-}
-
-static ln_gemm_f32_args product_args(int64_t m, int64_t n, int64_t k, const float *b) {
-    return (ln_gemm_f32_args){.m = (size_t)m,
-                              .n = (size_t)n,
-                              .k = (size_t)k,
-                              .a_row_stride = (size_t)k,
-                              .a_col_stride = 1,
-                              .b = b,
-                              .b_is_packed = true,
-                              .alpha = 1,
-                              .beta = 1};
-}
-
-/* c += a * part, for rows of c that lie c_stride apart. The kernel's output may not overlap its addend. */
-static void product_f32(const weights_f32 *weights, int part, const float *a, float *c, int64_t c_stride,
-                        int64_t m, int64_t n, int64_t k) {
-    ln_gemm_f32_args args = product_args(m, n, k, weights->packed[part > 0]);
-    args.a = a;
-    args.c = weights->product;
-    args.c_row_stride = (size_t)n;
-    args.residual = c;
-    args.residual_row_stride = (size_t)c_stride;
-    run_gemm(&args, weights->scratch);
-    for (int64_t i = 0; i < m; ++i) {
-        memcpy(c + i * c_stride, weights->product + i * n, (size_t)n * sizeof(float));
-    }
-}
-
-static void product_f64(const weights_f64 *weights, int part, const double *a, double *c, int64_t c_stride,
-                        int64_t m, int64_t n, int64_t k) {
-    const double *r =
-        weights->r + (part > 0 ? 2 * k * k : 0); /* only GRU has parts beyond 0: rows from 2 * hidden */
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            double sum = 0;
-            for (int64_t l = 0; l < k; ++l) {
-                sum += a[i * k + l] * r[j * k + l];
-            }
-            c[i * c_stride + j] += sum;
-        }
-    }
-}
-
-/* Where a part adds: part 1 into the third gate of each row, the others from the row's begin. */
-#define PRODUCT_OF(kind, run, target, a, part)                                                               \
-    product_##kind(&(run)->weights, (part), (a), (target) + ((part) == 1 ? 2 * (run)->sizes->hidden : 0),    \
-                   (part) == 2 ? (run)->sizes->hidden : (run)->sizes->columns, (run)->sizes->batch,          \
-                   part_columns((run)->params, (run)->sizes, (part)), (run)->sizes->hidden)
-
-/* The state as the product takes it: DynamicQuantizeLSTM rounds it, into `work`, which LSTM has no other use for. */
-static const float *lstm_state(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
-                               const float *h, float *work) {
-    if (!params->quantized) {
-        return h;
-    }
-    ln_recurrent_round(h, sizes->batch * sizes->hidden, work);
-    return work;
-}
-
-#define REAL                          float
-#define NAME(x)                       x##_f32
-#define APPLY                         ln_gate_apply_f32
-#define PRODUCT(run, target, a, part) PRODUCT_OF(f32, run, target, a, part)
-#define STATE(run)                    lstm_state((run)->params, (run)->sizes, (run)->h, (run)->work)
-#include "ops/recurrent_cells.h"
-#undef REAL
-#undef NAME
-#undef APPLY
-#undef PRODUCT
-#undef STATE
-#define REAL                          double
-#define NAME(x)                       x##_f64
-#define APPLY                         ln_gate_apply_f64
-#define PRODUCT(run, target, a, part) PRODUCT_OF(f64, run, target, a, part)
-#define STATE(run)                    (run)->h
-#include "ops/recurrent_cells.h"
-
 /* ---- Infer ---- */
 
 /* What infer settles for run. Offsets are into op->scratch, in bytes. */
@@ -141,7 +38,8 @@ static bool in_double(const ln_op *op) {
 static size_t packed_direction(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes, size_t *w,
                                size_t *first) {
     *w = ln_gemm_f32.packed_b_bytes((size_t)sizes->input, (size_t)sizes->columns);
-    *first = ln_gemm_f32.packed_b_bytes((size_t)sizes->hidden, (size_t)part_columns(params, sizes, 0));
+    *first = ln_gemm_f32.packed_b_bytes((size_t)sizes->hidden,
+                                        (size_t)ln_recurrent_part_columns(params, sizes, 0));
     const size_t second = params->cell == LN_CELL_GRU
                               ? ln_gemm_f32.packed_b_bytes((size_t)sizes->hidden, (size_t)sizes->hidden)
                               : 0;
@@ -233,8 +131,8 @@ static void plan_products(ln_op *op, recurrence *r) {
         r->input_tasks = (size_t)(s->steps * s->batch);
         return;
     }
-    const ln_gemm_f32_args input = product_args(s->steps * s->batch, s->columns, s->input, NULL);
-    const ln_gemm_f32_args state = product_args(s->batch, s->columns, s->hidden, NULL);
+    const ln_gemm_f32_args input = ln_recurrent_product(s->steps * s->batch, s->columns, s->input, NULL);
+    const ln_gemm_f32_args state = ln_recurrent_product(s->batch, s->columns, s->hidden, NULL);
     const size_t a = ln_gemm_f32.scratch_bytes(&input);
     const size_t b = ln_gemm_f32.scratch_bytes(&state);
     r->input_tasks = ln_gemm_f32.task_count(&input);
@@ -268,7 +166,7 @@ static void pack_direction(const ln_recurrent_params *params, const ln_recurrent
     packed_direction(params, s, &w_bytes, &first_bytes);
     const size_t in = (size_t)s->input;
     const size_t hidden = (size_t)s->hidden;
-    const size_t first = (size_t)part_columns(params, s, 0);
+    const size_t first = (size_t)ln_recurrent_part_columns(params, s, 0);
     ln_gemm_f32.pack_b((float *)(void *)packed, w, 1, in, in, (size_t)s->columns);
     ln_gemm_f32.pack_b((float *)(void *)(packed + w_bytes), r, 1, hidden, hidden, first);
     if (params->cell == LN_CELL_GRU) {
@@ -389,8 +287,8 @@ static void input_task_f32(ln_op *op, int64_t index, void *scratch) {
     size_t first = 0;
     const int64_t rows = s->steps * s->batch;
     ln_gemm_f32_args args =
-        product_args(rows, s->columns, s->input,
-                     (const float *)(const void *)direction_weights(op, r, d, &w_bytes, &first));
+        ln_recurrent_product(rows, s->columns, s->input,
+                             (const float *)(const void *)direction_weights(op, r, d, &w_bytes, &first));
     args.a = operand(op, r, X);
     args.c = (float *)(void *)at(op, r->inputs) + d * rows * s->columns;
     args.c_row_stride = (size_t)s->columns;
@@ -465,50 +363,32 @@ static void direction_task(ln_op *op, int64_t d, void *scratch) {
     if (c) {
         load_state(op, r, INITIAL_C, d, c);
     }
-    void *work = memory + 2 * state;
-    void *next = memory + 3 * state;
-    void *gates = memory + 5 * state;
+    ln_recurrent_walk walk = {.params = params,
+                              .sizes = s,
+                              .d = d,
+                              .inputs = at(op, r->inputs) + inputs * r->element,
+                              .recurrent_bias = recurrent_bias,
+                              .peepholes = peepholes,
+                              .lengths = lengths,
+                              .y = output_y(op, r),
+                              .h = h,
+                              .c = c,
+                              .gates = memory + 5 * state,
+                              .work = memory + 2 * state,
+                              .next = memory + 3 * state,
+                              .scratch = scratch};
     if (in_double(op)) {
-        const double *weights = (const double *)operand(op, r, R) + d * s->columns * s->hidden;
-        const direction_f64 run = {params,
-                                   s,
-                                   d,
-                                   (const double *)(const void *)at(op, r->inputs) + inputs,
-                                   (const double *)(const void *)recurrent_bias,
-                                   (const double *)(const void *)peepholes,
-                                   lengths,
-                                   {weights},
-                                   output_y(op, r),
-                                   (double *)(void *)h,
-                                   (double *)(void *)c,
-                                   gates,
-                                   work};
-        run_direction_f64(&run, next);
+        walk.weights[0] = (const double *)operand(op, r, R) + d * s->columns * s->hidden;
+        ln_recurrent_walk_f64(&walk);
     } else {
         size_t w_bytes = 0;
         size_t first = 0;
         const char *packed = direction_weights(op, r, d, &w_bytes, &first);
-        float *product = (float *)gates + s->batch * s->columns;
-        const weights_f32 weights = {{(const float *)(const void *)(packed + w_bytes),
-                                      (const float *)(const void *)(packed + w_bytes + first)},
-                                     product,
-                                     scratch};
-        float *rows = (float *)(void *)at(op, r->inputs) + inputs;
-        add_bias_f32(op, r, d, rows);
-        const direction_f32 run = {params,
-                                   s,
-                                   d,
-                                   rows,
-                                   (const float *)(const void *)recurrent_bias,
-                                   (const float *)(const void *)peepholes,
-                                   lengths,
-                                   weights,
-                                   output_y(op, r),
-                                   (float *)(void *)h,
-                                   (float *)(void *)c,
-                                   gates,
-                                   work};
-        run_direction_f32(&run, next);
+        walk.weights[0] = packed + w_bytes;
+        walk.weights[1] = packed + w_bytes + first;
+        walk.product = walk.gates + (size_t)(s->batch * s->columns) * sizeof(float);
+        add_bias_f32(op, r, d, (float *)(void *)walk.inputs);
+        ln_recurrent_walk_f32(&walk);
     }
     store_state(op, r, 1, d, h);
     if (c) {

@@ -3,6 +3,7 @@
 #define LN_OPS_RECURRENT_H
 
 #include "ops/op.h"
+#include "simd/kernels.h"
 
 typedef enum ln_cell { LN_CELL_RNN, LN_CELL_GRU, LN_CELL_LSTM } ln_cell;
 
@@ -55,6 +56,30 @@ ln_status ln_gates_build(ln_build *build, ln_recurrent_params *params);
 /* Applies a gate function to n numbers in place, after clipping to [-clip, clip] where clip is not 0. */
 void ln_gate_apply_f32(ln_gate_function function, float clip, float *x, int64_t n);
 void ln_gate_apply_f64(ln_gate_function function, float clip, double *x, int64_t n);
+
+/* Columns of part 0, 1 or 2 of the recurrent weights (recurrent_walk.c says which they are). */
+int64_t ln_recurrent_part_columns(const ln_recurrent_params *params, const ln_recurrent_sizes *sizes,
+                                  int part);
+/* A product of m contiguous rows with packed columns, without a bias. */
+ln_gemm_f32_args ln_recurrent_product(int64_t m, int64_t n, int64_t k, const float *b);
+
+/* One direction's walk through time, in the type of the computation: memory as bytes, what is absent NULL. */
+typedef struct ln_recurrent_walk {
+    const ln_recurrent_params *params;
+    const ln_recurrent_sizes *sizes;
+    int64_t d;
+    char *inputs; /* X * W^T and biases: [steps * batch rows as X has them][columns] */
+    const char *recurrent_bias, *peepholes; /* [columns], [3 * hidden] */
+    const int32_t *lengths;                 /* [batch] */
+    const void *weights[2];                 /* float: packed parts 0 and 1 or 2; double: [columns][hidden] */
+    void *y;                                /* all of Y */
+    char *h, *c;                            /* [batch][hidden]: the states; c of LSTM alone */
+    char *gates, *product;                  /* [batch][columns] */
+    char *work, *next;                      /* [batch][hidden], and twice that */
+    void *scratch;                          /* of the GEMM */
+} ln_recurrent_walk;
+void ln_recurrent_walk_f32(const ln_recurrent_walk *walk);
+void ln_recurrent_walk_f64(const ln_recurrent_walk *walk);
 
 /* DynamicQuantizeLSTM: scale and zero point of W, then of R. */
 enum { LN_RECURRENT_SCALES = 8 };

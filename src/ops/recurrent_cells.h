@@ -1,4 +1,4 @@
-/* The cells of RNN, GRU and LSTM for one element type; recurrent.c includes this file once for float and once for double.
+/* The cells of RNN, GRU and LSTM for one element type; recurrent_walk.c includes this file once for float and once for double.
  *
  * Expects REAL (the type), NAME(x) (suffixes a name), APPLY (the gate functions) and PRODUCT(c, a, rows, part): c += a * part of
  * the recurrent weights, for rows of `hidden` elements. STATE(run) is LSTM's state as its product takes it. The caller has put X * W^T + biases of every step into `inputs`.
