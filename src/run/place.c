@@ -2,8 +2,8 @@
  *
  * In-place first: walking the steps in order, an output takes over the block of an input that dies there, where the row
  * allows it and the bytes suffice. Then blocks are placed largest first, each in the smallest gap that the blocks in
- * use at the same time leave. The result is compared with the lower bound, the largest sum of blocks in use
- * at once.
+ * use at the same time leave. When that takes more than the lower bound, the largest sum of blocks in use at once,
+ * other orders are tried.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,14 +72,40 @@ static void choose_places(ln_plan *plan) {
     }
 }
 
+/* Orders in which blocks are placed, the one that is best as a rule first. */
+
+static int compare_sizes(size_t x, size_t y) {
+    return x < y ? 1 : -(x > y);
+}
+
 static int by_size(const void *a, const void *b) {
     const ln_block *x = *(ln_block *const *)a;
     const ln_block *y = *(ln_block *const *)b;
-    if (x->bytes != y->bytes) {
-        return x->bytes < y->bytes ? 1 : -1;
-    }
-    return x->first < y->first ? -1 : x->first > y->first;
+    const int order = compare_sizes(x->bytes, y->bytes);
+    return order ? order : x->first - y->first;
 }
+
+static int by_duration(const void *a, const void *b) {
+    const ln_block *x = *(ln_block *const *)a;
+    const ln_block *y = *(ln_block *const *)b;
+    const int order = (y->last - y->first) - (x->last - x->first);
+    return order ? order : by_size(a, b);
+}
+
+static int by_time(const void *a, const void *b) {
+    const ln_block *x = *(ln_block *const *)a;
+    const ln_block *y = *(ln_block *const *)b;
+    return x->first != y->first ? x->first - y->first : by_size(a, b);
+}
+
+static int by_end(const void *a, const void *b) {
+    const ln_block *x = *(ln_block *const *)a;
+    const ln_block *y = *(ln_block *const *)b;
+    return x->last != y->last ? y->last - x->last : by_size(a, b);
+}
+
+static int (*const orders[])(const void *, const void *) = {by_size, by_duration, by_time, by_end};
+enum { ORDERS = sizeof orders / sizeof orders[0] };
 
 static int32_t collect(ln_plan *plan, ln_block **blocks) {
     int32_t count = 0;
@@ -107,6 +133,7 @@ typedef struct entry {
 } entry;
 
 typedef struct placing {
+    size_t stretches;
     int32_t *heads; /* [stretches] */
     entry *entries;
     int32_t n_entries;
@@ -173,18 +200,40 @@ static size_t lower_bound(ln_block *const *blocks, int32_t count, int32_t n_step
     return most;
 }
 
-static ln_status place_blocks(ln_plan *plan, ln_block **blocks, int32_t count, placing *state,
-                              ln_context *context) {
-    qsort(blocks, (size_t)count, sizeof *blocks, by_size);
-    plan->workspace_bytes = 0;
+/* Places all blocks in one order; the bytes that takes, SIZE_MAX when there are not as many. */
+static size_t place_blocks(ln_block **blocks, int32_t count, placing *state) {
+    size_t bytes = 0;
+    memset(state->heads, 0xff, state->stretches * sizeof *state->heads);
+    state->n_entries = 0;
     for (int32_t i = 0; i < count; ++i) {
         const int32_t near = collect_near(state, blocks[i]);
         blocks[i]->offset = find_offset(state->near, near, blocks[i]->bytes);
-        LN_CHECK(context, blocks[i]->offset < SIZE_MAX - blocks[i]->bytes, OUT_OF_MEMORY,
-                 "the values of the run need more than the address space holds");
+        if (blocks[i]->offset >= SIZE_MAX - blocks[i]->bytes) {
+            return SIZE_MAX;
+        }
         note_placed(state, blocks[i]);
         const size_t end = blocks[i]->offset + blocks[i]->bytes;
-        plan->workspace_bytes = end > plan->workspace_bytes ? end : plan->workspace_bytes;
+        bytes = end > bytes ? end : bytes;
+    }
+    return bytes;
+}
+
+/* Tries one order after the other until the lower bound is reached, and keeps the best. */
+static ln_status place_best(ln_plan *plan, ln_block **blocks, int32_t count, placing *state,
+                            ln_context *context) {
+    int best = 0;
+    plan->workspace_bytes = SIZE_MAX;
+    for (int order = 0; order < ORDERS && plan->workspace_bytes > plan->live_bytes; ++order) {
+        qsort(blocks, (size_t)count, sizeof *blocks, orders[order]);
+        const size_t bytes = place_blocks(blocks, count, state);
+        best = bytes < plan->workspace_bytes ? order : best;
+        plan->workspace_bytes = bytes < plan->workspace_bytes ? bytes : plan->workspace_bytes;
+    }
+    LN_CHECK(context, plan->workspace_bytes < SIZE_MAX, OUT_OF_MEMORY,
+             "the values of the run need more than the address space holds");
+    if (plan->workspace_bytes > plan->live_bytes && best != ORDERS - 1) {
+        qsort(blocks, (size_t)count, sizeof *blocks, orders[best]);
+        (void)place_blocks(blocks, count, state);
     }
     return LN_OK;
 }
@@ -199,10 +248,10 @@ ln_status ln_plan_place(ln_session *session, ln_plan *plan) {
     for (const ln_local *local = plan->locals; local; local = local->next) {
         ++most;
     }
-    const size_t stretches = (size_t)plan->n_steps / STRETCH + 1;
     ln_block **blocks = ln_arena_array(arena, 2 * most, sizeof *blocks);
     size_t *sums = ln_arena_array(arena, (size_t)plan->n_steps + 1, sizeof *sums);
-    placing state = {.heads = ln_arena_array(arena, stretches, sizeof *state.heads)};
+    placing state = {.stretches = (size_t)plan->n_steps / STRETCH + 1};
+    state.heads = ln_arena_array(arena, state.stretches, sizeof *state.heads);
     if (!blocks || !sums || !state.heads) {
         return LN_OUT_OF_MEMORY;
     }
@@ -213,8 +262,7 @@ ln_status ln_plan_place(ln_session *session, ln_plan *plan) {
         n_entries += (size_t)(blocks[i]->last / STRETCH - blocks[i]->first / STRETCH + 1);
     }
     plan->live_bytes = lower_bound(blocks, count, plan->n_steps, sums);
-    memset(state.heads, 0xff, stretches * sizeof *state.heads);
     state.near = blocks + most;
     state.entries = ln_arena_array(arena, n_entries, sizeof *state.entries);
-    return state.entries ? place_blocks(plan, blocks, count, &state, &session->context) : LN_OUT_OF_MEMORY;
+    return state.entries ? place_best(plan, blocks, count, &state, &session->context) : LN_OUT_OF_MEMORY;
 }
