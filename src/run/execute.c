@@ -65,18 +65,20 @@ static void run_task(void *argument, int64_t index, int worker) {
     run->op->grid.task(run->op, index, scratch);
 }
 
-/* Runs tasks of the offered grid: all of them, or a batch when the run has a budget. */
-static ln_status run_grid(ln_session *session, ln_frame *frame, ln_op *op, bool batched) {
-    enum { BATCH = 8 };
+/* Tasks that count as one move, where moves are counted. */
+enum { TASKS_PER_MOVE = 8 };
+
+/* Runs tasks of the offered grid, as many as the moves left allow: in one go, because threads meet at the end of each.
+ * Takes from *left what it used. */
+static ln_status run_grid(ln_session *session, ln_frame *frame, ln_op *op, int64_t *left) {
     const int64_t begin = frame->grid_next;
-    int64_t end = op->grid.count;
-    if (batched && end - begin > BATCH) {
-        end = begin + BATCH;
-    }
+    const int64_t most = *left <= INT64_MAX / TASKS_PER_MOVE ? *left * TASKS_PER_MOVE : INT64_MAX;
+    const int64_t count = op->grid.count - begin < most ? op->grid.count - begin : most;
     grid_run run = {session, op};
-    LN_CHECK(&session->context, ln_pool_run(session->pool, run_task, &run, begin, end), THREAD_DIED,
+    LN_CHECK(&session->context, ln_pool_run(session->pool, run_task, &run, begin, begin + count), THREAD_DIED,
              "a worker thread died while it ran %s", op->node->op_type);
-    frame->grid_next = end;
+    frame->grid_next = begin + count;
+    *left -= (count - 1) / TASKS_PER_MOVE; /* the step itself counts as one */
     return LN_OK;
 }
 
@@ -147,8 +149,8 @@ static void finish_frame(ln_session *session) {
     }
 }
 
-/* One move of the frame on top: a step, or a batch of tasks of a step. */
-static ln_status run_step(ln_session *session, ln_frame *frame, bool batched) {
+/* A step of the frame on top, or as many of its tasks as the moves left allow. */
+static ln_status run_step(ln_session *session, ln_frame *frame, int64_t *left) {
     ln_step *step = frame->plan->steps[frame->step];
     ln_op *op = &step->op;
     if (step->control) {
@@ -162,7 +164,7 @@ static ln_status run_step(ln_session *session, ln_frame *frame, bool batched) {
         frame->grid_next = 0;
     }
     while (frame->in_grid) {
-        LN_TRY(run_grid(session, frame, op, batched));
+        LN_TRY(run_grid(session, frame, op, left));
         if (frame->grid_next < op->grid.count) {
             return LN_OK;
         }
@@ -196,7 +198,7 @@ static ln_status run_some(ln_session *session, int budget) {
             ++frame->step;
         }
         if (frame->step < frame->plan->n_steps) {
-            const ln_status status = run_step(session, frame, budget > 0);
+            const ln_status status = run_step(session, frame, &left);
             if (status != LN_OK) {
                 return located(session, status);
             }
