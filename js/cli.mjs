@@ -23,7 +23,11 @@ const COMMANDS = /** @type {Record<string, { run: (model: string, options: any) 
     options: { ...COMMON, output: value },
     help: 'run MODEL [--input name=FILE.npy|FILE.json|JSON|random]... [--dim name=N]... [--shape input=N,N]... [--output FOLDER] [--json]',
   },
-  inspect: { run: inspectModel, options: COMMON, help: 'inspect MODEL [--dim ...] [--shape ...] [--input ...] [--json]' },
+  inspect: {
+    run: inspectModel,
+    options: { ...COMMON, optimized: flag, profile: flag, runs: value },
+    help: 'inspect MODEL [--optimized] [--profile] [--runs N] [--dim ...] [--shape ...] [--input ...] [--json]',
+  },
   bench: {
     run: benchModel,
     options: { ...COMMON, runs: value, seconds: value },

@@ -330,8 +330,7 @@ export interface ModelMetadata {
 
 /** What runs the model, and why. */
 export interface SessionInfo {
-  /** 'given' when the caller brought the wasm without naming it. */
-  readonly artifact: Artifact | 'given';
+  readonly artifact: Artifact;
   readonly artifactReason: string;
   readonly threads: number;
   readonly threadsReason: string;
@@ -344,6 +343,17 @@ export interface ProfileRecord {
   readonly node: string;
   readonly op: string;
   readonly ms: number;
+}
+
+/** A step of a run: a node of the optimised graph with the types and shapes it met, as in "float32 [1,3,8]". */
+export interface StepRecord {
+  /** 0 for the main graph, bodies of loops and branches follow. */
+  readonly graph: number;
+  readonly node: string;
+  readonly op: string;
+  readonly domain: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
 }
 
 /** A session in a worker answers some questions with a promise. */
@@ -372,7 +382,9 @@ export interface InferenceSession {
   profile(): MaybePromise<readonly ProfileRecord[] | undefined>;
   /** Bytes in use by kind, and those of the whole wasm memory. */
   memory(): MaybePromise<{ readonly wasmBytes: number; readonly liveBytes: number; readonly peakBytes: number; readonly [key: string]: unknown }>;
-  /** The optimised graph: operators, weights, rewrites. */
+  /** What the last run computed, step by step: nodes that shapes alone decide took part while planning and are not among them. */
+  steps(): MaybePromise<readonly StepRecord[]>;
+  /** The optimised graph: operators, weights, packed weights, rewrites with how often they fired. */
   inspect(): MaybePromise<{ readonly [key: string]: unknown }>;
 }
 

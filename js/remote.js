@@ -137,6 +137,10 @@ export class RemoteSession {
     return this.#ask('call', { name: 'inspect' });
   }
 
+  steps() {
+    return this.#ask('call', { name: 'steps' });
+  }
+
   profile() {
     return this.#ask('call', { name: 'profile' });
   }

@@ -168,9 +168,14 @@ export class InferenceSession {
     return { ...this.#runtime.json('ln_session_memory', this.#session), wasmBytes: this.#runtime.byteLength };
   }
 
-  /** The optimised graph: operators with counts, weights by type, rewrites that fired. */
+  /** The optimised graph: operators with counts, weights by type, packed weights, rewrites with how often they fired. */
   inspect() {
     return this.#runtime.json('ln_session_inspect', this.#session);
+  }
+
+  /** What the last run computed, step by step: node, operator, types and shapes of its inputs and outputs. */
+  steps() {
+    return this.#runtime.json('ln_session_steps', this.#session);
   }
 
   /** Per step of the last run: node, operator and milliseconds. Undefined unless profiling. */

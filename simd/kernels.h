@@ -174,5 +174,7 @@ const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *sh
 
 /* 1 when the relaxed instructions of this build compute what the kernels expect of them, else 0. */
 int ln_kernels_self_check(void);
+/* "relaxed" or "simd": how the kernels were compiled. */
+const char *ln_kernels_build(void);
 
 #endif

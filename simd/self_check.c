@@ -33,3 +33,7 @@ int ln_kernels_self_check(void) {
     }
     return good;
 }
+
+const char *ln_kernels_build(void) {
+    return LN_RELAXED ? "relaxed" : "simd";
+}

@@ -1,6 +1,7 @@
 /* linnet.h over the rooms below: sessions, runs, values and errors as other languages see them. */
 #include "linnet.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@ const char *ln_version(void) {
 
 int ln_self_check(void) {
     return ln_kernels_self_check();
+}
+
+const char *ln_artifact(void) {
+    return ln_kernels_build();
 }
 
 const char *ln_operators_json(void) {
@@ -204,6 +209,10 @@ const char *ln_session_inspect(ln_session *session) {
     return session->model ? ln_inspect(session) : NULL;
 }
 
+const char *ln_session_steps(ln_session *session) {
+    return ln_describe_steps(session);
+}
+
 const char *ln_session_profile(ln_session *session) {
     return ln_describe_profile(session);
 }
@@ -264,6 +273,14 @@ ln_value *ln_run_output(ln_session *session, int index) {
 }
 
 /* ---- Values ---- */
+
+#if defined(__wasm__)
+/* JavaScript reads these fields where they lie (js/values.js). */
+_Static_assert(offsetof(ln_value, kind) == 0 && offsetof(ln_value, dtype) == 4 &&
+                   offsetof(ln_value, shape.rank) == 8 && offsetof(ln_value, shape.dims) == 16 &&
+                   offsetof(ln_value, data) == 16 + 8 * LN_MAX_RANK,
+               "js/values.js knows another layout");
+#endif
 
 int ln_value_kind_of(const ln_value *value) {
     return (int)value->kind;

@@ -32,6 +32,8 @@ const char *LN_API(ln_version)(void);
 /* 1 when the relaxed-SIMD instructions of this build compute what the kernels expect, 0 when an engine gets them
  * wrong; always 1 for builds without them. */
 int LN_API(ln_self_check)(void);
+/* "relaxed" or "simd": how the kernels of this build were compiled. */
+const char *LN_API(ln_artifact)(void);
 /* JSON: {"operators":[{"name","domain","since","until","inputs","outputs","types"}...],"opsets":{...}}. The
  * text stays valid until the next call. NULL when memory ran out. */
 const char *LN_API(ln_operators_json)(void);
@@ -89,8 +91,11 @@ ln_status LN_API(ln_session_compile)(ln_session *session);
 /* JSON: inputs and outputs (name, kind, type, shape with numbers and symbols), metadata (producerName, ..., customProperties,
  * opsetImports, hasTrainingInfo), warnings. Valid until the next call on this session. NULL when memory ran out. */
 const char *LN_API(ln_session_describe)(ln_session *session);
-/* JSON of the optimised graph: operators with counts, weights by type, unsupported operators, rewrites that fired, memory. */
+/* JSON of the optimised graph: operators with counts, unsupported operators, weights by type, packed weights, rewrites with how
+ * often they fired. */
 const char *LN_API(ln_session_inspect)(ln_session *session);
+/* JSON: what the plans that ran last hold, step by step: graph, node, op, domain, types and shapes of inputs and outputs. */
+const char *LN_API(ln_session_steps)(ln_session *session);
 /* JSON: one record per step of the last profiled run: node, op, and time slots that the caller fills by clock. */
 const char *LN_API(ln_session_profile)(ln_session *session);
 /* Number of records of the profiled run so far: the time of a step belongs to the newest. */

@@ -43,6 +43,8 @@ typedef struct ln_compile_options {
 ln_status ln_compile(ln_program *program, ln_context *context, ln_model *model,
                      const ln_compile_options *options);
 void ln_program_free(ln_program *program);
+/* Number of packed weights; their bytes together. */
+int ln_packed_weights(const ln_program *program, size_t *bytes);
 
 /* Phases, each in a file of its own. */
 ln_status ln_inline_functions(ln_model *model);

@@ -183,6 +183,15 @@ ln_status ln_pack_weights(ln_program *program) {
     return ln_model_each_graph(program->model, pack_graph, program);
 }
 
+int ln_packed_weights(const ln_program *program, size_t *bytes) {
+    int count = 0;
+    *bytes = 0;
+    for (const ln_pack *pack = program->packs; pack; pack = pack->next, ++count) {
+        *bytes += ln_alloc_capacity(pack->block);
+    }
+    return count;
+}
+
 void ln_program_free(ln_program *program) {
     for (ln_pack *pack = program->packs; pack; pack = pack->next) {
         ln_free(program->context, pack->block);

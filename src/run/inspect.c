@@ -1,4 +1,5 @@
-/* A look inside: operators with counts, weights by type, what is not supported, which rewrites fired. */
+/* A look inside: operators with counts, weights by type, what is not supported, which rewrites fired, and what the steps
+ * of the plans are. */
 #include <string.h>
 
 #include "run/describe.h"
@@ -131,9 +132,61 @@ const char *ln_inspect(ln_session *session) {
     add_operators(text, &table, true);
     ln_text_printf(text, "],\"weights\":[");
     add_weights(text, session->model);
-    ln_text_printf(text, "],\"rewrites\":[");
+    size_t packed_bytes = 0;
+    const int packed = ln_packed_weights(&session->program, &packed_bytes);
+    ln_text_printf(text, "],\"packed\":{\"tensors\":%d,\"bytes\":%zu},\"rewrites\":[", packed, packed_bytes);
     add_rewrites(text, session);
     ln_text_printf(text, "]}");
     ln_free(&session->context, table.rows);
+    return text->failed ? NULL : text->data;
+}
+
+/* "float32 [1,3,8]" of every value that is there. */
+static void add_operands(ln_text *text, const char *name, ln_value *const *values, int count) {
+    int written = 0;
+    ln_text_printf(text, ",\"%s\":[", name);
+    for (int i = 0; i < count; ++i) {
+        char shape[LN_SHAPE_TEXT_BYTES] = "";
+        if (!values[i]) {
+            continue;
+        }
+        const bool tensor = values[i]->kind == LN_KIND_TENSOR;
+        ln_text_printf(text, "%s\"%s%s%s\"", written++ ? "," : "", ln_dtype_name(values[i]->dtype),
+                       tensor ? " " : " collection",
+                       tensor ? ln_shape_text(&values[i]->shape, shape) : shape);
+    }
+    ln_text_printf(text, "]");
+}
+
+static void add_steps(ln_text *text, const ln_plan *plan, int graph, int *written) {
+    for (; plan; plan = plan->after.plans) {
+        for (int32_t s = 0; s < plan->n_steps; ++s) {
+            const ln_op *op = &plan->steps[s]->op;
+            if (plan->steps[s]->folded) {
+                continue;
+            }
+            ln_text_printf(text, "%s{\"graph\":%d,\"node\":", (*written)++ ? "," : "", graph);
+            add_string(text, op->node->name ? op->node->name : "");
+            ln_text_printf(text, ",\"op\":");
+            add_string(text, op->node->op_type);
+            ln_text_printf(text, ",\"domain\":");
+            add_string(text, op->node->domain);
+            add_operands(text, "inputs", op->inputs, op->n_inputs);
+            add_operands(text, "outputs", op->outputs, op->n_outputs);
+            ln_text_printf(text, "}");
+        }
+    }
+}
+
+const char *ln_describe_steps(ln_session *session) {
+    ln_text *text = &session->text;
+    int written = 0;
+    text->length = 0;
+    text->failed = false;
+    ln_text_printf(text, "[");
+    for (int32_t i = 0; session->segments && i < session->program.n_graphs; ++i) {
+        add_steps(text, session->segments[i].plans, (int)i, &written);
+    }
+    ln_text_printf(text, "]");
     return text->failed ? NULL : text->data;
 }

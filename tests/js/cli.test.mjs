@@ -54,6 +54,16 @@ describe('linnet', () => {
     assert.ok(json.plan.wasmBytes > 0);
   });
 
+  test('inspect --optimized and --profile', () => {
+    const { status, stdout } = linnet('inspect', model, '--optimized', '--profile', '--runs', '3', '--dim', 'n=4', ...build);
+    assert.equal(status, 0);
+    for (const line of [/rewrites that fired/, /Add +float32 \[4\] +<- +float32 \[4\], float32 \[4\] +sum/, /time by step/, /lower bound/]) assert.match(stdout, line);
+    const { plan } = JSON.parse(linnet('inspect', model, '--optimized', '--profile', '--json', ...build).stdout);
+    assert.deepEqual(plan.optimized.steps.map(({ op, outputs }) => [op, outputs]), [['Add', ['float32 [1]']]]);
+    assert.deepEqual(plan.profile.map(({ node }) => node), ['sum']);
+    assert.ok(plan.profile[0].ms >= 0);
+  });
+
   test('bench', () => {
     const { status, stdout, stderr } = linnet('bench', model, '--runs', '5', '--json', ...build);
     assert.equal(status, 0, stderr);

@@ -115,6 +115,8 @@ describe('what a session says about itself', () => {
     await session.run({ a: vector(1, 2), b: vector(3, 4) });
     assert.deepEqual(session.profile().map(({ op }) => op).sort(), ['Add', 'Sub']);
     assert.ok(session.profile().every(({ ms }) => ms >= 0));
+    const [step] = session.steps();
+    assert.deepEqual([step.graph, step.domain, step.inputs, step.outputs], [0, '', ['float32 [2]', 'float32 [2]'], ['float32 [2]']]);
     session.endProfiling();
     session.runSync({ a: vector(1, 2), b: vector(3, 4) });
     assert.equal(session.profile(), undefined);
