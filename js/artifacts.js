@@ -11,6 +11,9 @@ export const ARTIFACTS = Object.freeze({
   'relaxed.threads': 'linnet.relaxed.threads.wasm',
 });
 
+/** Stands for the artifact of wasm that the caller brought without a name, until it says what it is. */
+export const UNNAMED = '';
+
 const V128 = 0x7b;
 const LOCAL_GET_0 = [0x20, 0x00];
 const DROP = 0x1a;
@@ -78,7 +81,7 @@ export function chooseArtifact(wanted, platform, given) {
   if ((isThreaded || given?.isShared) && obstacle) throw new LinnetError('UNSUPPORTED',
     `an artifact with threads was asked for, but ${obstacle}`);
   const { threads, reason: threadsReason } = chooseThreads(wanted, platform, obstacle, given);
-  if (given) return { artifact: wanted.artifact ?? 'given', reason: 'the wasm was given', threads, threadsReason };
+  if (given) return { artifact: wanted.artifact ?? UNNAMED, reason: 'the wasm was given', threads, threadsReason };
   if (wanted.artifact) return { artifact: wanted.artifact, reason: 'asked for', threads, threadsReason };
   const reason = engine.relaxed ? 'the engine has relaxed SIMD' : 'the engine has no relaxed SIMD';
   return { artifact: (engine.relaxed ? 'relaxed' : 'simd') + (threads > 1 ? '.threads' : ''), reason, threads, threadsReason };

@@ -4,7 +4,7 @@
 // release() gives its memory back: the instance is dropped. Sessions with threads share one Runtime per artifact and
 // number of threads; it is counted, and dropped with its last session.
 
-import { ARTIFACTS, chooseArtifact } from './artifacts.js';
+import { ARTIFACTS, chooseArtifact, UNNAMED } from './artifacts.js';
 import { check, LinnetError } from './errors.js';
 import { loadModule, makeImports, needsMemory } from './module.js';
 import { decodeUtf8, encodeUtf8 } from './text.js';
@@ -37,6 +37,7 @@ export class Runtime {
   /** @type {ArrayBufferLike | undefined} */
   #buffer;
   #scratch = 0;
+  #isShared = false;
 
   /**
    * @param {import('./env/platform.js').Platform} platform
@@ -55,8 +56,8 @@ export class Runtime {
   }
 
   async #instantiate() {
-    const isShared = needsMemory(this.module);
-    const memory = isShared ? allocateShared() : undefined;
+    this.#isShared = needsMemory(this.module);
+    const memory = this.#isShared ? allocateShared() : undefined;
     const { exports } = await WebAssembly.instantiate(this.module, makeImports(this.module, memory));
     this.#exports = exports;
     this.#memory = memory ?? /** @type {WebAssembly.Memory} */ (exports.memory);
@@ -67,6 +68,12 @@ export class Runtime {
       check(this.pool, 'OUT_OF_MEMORY', 'no memory for a pool of threads');
     }
     return this;
+  }
+
+  /** The artifact's name, of wasm that the caller brought without one. */
+  #nameArtifact() {
+    const artifact = this.text(this.call('ln_artifact')) + (this.#isShared ? '.threads' : '');
+    this.choice = { ...this.choice, artifact };
   }
 
   /** Whether the relaxed-SIMD instructions compute what the kernels expect. */
@@ -103,18 +110,22 @@ export class Runtime {
   }
 
   /**
-   * The memory through an array class; made anew when the memory has grown.
+   * The memory through an array class; made anew when the memory has grown, which leaves a buffer of no bytes behind
+   * unless it is shared.
    * @param {any} Class
    */
   view(Class) {
-    const buffer = this.buffer;
-    if (buffer !== this.#buffer) {
-      this.#views.clear();
-      this.#buffer = buffer;
-    }
+    if (!this.#buffer?.byteLength || this.#isShared) this.#renewViews();
     let view = this.#views.get(Class);
-    if (!view) this.#views.set(Class, (view = new Class(buffer)));
+    if (!view) this.#views.set(Class, (view = new Class(this.#buffer)));
     return view;
+  }
+
+  #renewViews() {
+    const buffer = this.buffer;
+    if (buffer === this.#buffer) return;
+    this.#views.clear();
+    this.#buffer = buffer;
   }
 
   get buffer() {
@@ -148,8 +159,11 @@ export class Runtime {
    */
   dims(dims) {
     check(dims.length * 8 <= SCRATCH_BYTES, 'LIMIT_EXCEEDED', () => `a tensor of rank ${dims.length} is beyond the limit`);
-    const view = this.view(BigInt64Array);
-    for (let i = 0; i < dims.length; i++) view[this.#scratch / 8 + i] = BigInt(dims[i]);
+    const words = this.view(Uint32Array);
+    for (let i = 0, at = this.#scratch / 4; i < dims.length; i++, at += 2) {
+      words[at] = dims[i]; // modulo 2 ** 32
+      words[at + 1] = Math.floor(dims[i] / 2 ** 32);
+    }
     return this.#scratch;
   }
 
@@ -277,6 +291,7 @@ export class Runtime {
    */
   static async #make(platform, options, module, choice) {
     const runtime = await new Runtime(platform, module, choice).#instantiate();
+    if (choice.artifact === UNNAMED) runtime.#nameArtifact();
     if (runtime.#isSound()) return runtime;
     runtime.#drop();
     check(!options.artifact && !options.wasm, 'UNSUPPORTED',

@@ -14,6 +14,13 @@ import { typeNamed, typeNumbered } from './types.js';
 
 export const KIND = Object.freeze({ none: 0, tensor: 1, sequence: 2, map: 3, optional: 4, sparse: 5 });
 
+/** Where the fields of an ln_value lie, in 32-bit words; src/api.c asserts it. */
+const KIND_WORD = 0;
+const TYPE_WORD = 1;
+const RANK_WORD = 2;
+const DIMS_WORD = 4;
+const DATA_WORD = DIMS_WORD + 2 * 16;
+
 /** Bytes of one ln_string: a pointer and a length. */
 const STRING_BYTES = 8;
 
@@ -59,7 +66,7 @@ export class Values {
       const { type, data } = elementsOf(value, info.name);
       const dims = this.runtime.dims(value.dims);
       this.expectOk(this.runtime.call('ln_run_feed', this.session, index, type.number, value.dims.length, dims));
-      this.#fill(this.runtime.call('ln_run_input', this.session, index), type, data);
+      this.#fill(this.runtime.call('ln_run_input', this.session, index) >>> 0, type, data);
       return;
     }
     const built = this.#build(value, info);
@@ -79,7 +86,7 @@ export class Values {
       }
       return;
     }
-    const target = this.runtime.call('ln_value_data_of', pointer) >>> 0;
+    const target = this.#address(pointer);
     const heap = this.runtime.view(type.heap);
     // Bits are copied: through the heap's class where the array is of another (float16).
     const source = data.constructor === type.heap ? data : new type.heap(data.buffer, data.byteOffset, data.length);
@@ -158,8 +165,7 @@ export class Values {
    * @returns {any}
    */
   read(pointer) {
-    const { runtime } = this;
-    switch (pointer ? runtime.call('ln_value_kind_of', pointer) : KIND.none) {
+    switch (this.#kind(pointer)) {
       case KIND.none:
         return undefined;
       case KIND.tensor:
@@ -186,13 +192,27 @@ export class Values {
   }
 
   /** @param {number} pointer */
+  #kind(pointer) {
+    return pointer ? this.runtime.view(Int32Array)[pointer / 4 + KIND_WORD] : KIND.none;
+  }
+
+  /** @param {number} pointer */
   #dims(pointer) {
-    const rank = this.runtime.call('ln_value_rank_of', pointer);
-    const begin = (this.runtime.call('ln_value_dims_of', pointer) >>> 0) / 8;
-    const view = this.runtime.view(BigInt64Array);
+    const words = this.runtime.view(Uint32Array);
+    const rank = words[pointer / 4 + RANK_WORD];
     const dims = new Array(rank);
-    for (let i = 0; i < rank; i++) dims[i] = Number(view[begin + i]);
+    for (let i = 0, at = pointer / 4 + DIMS_WORD; i < rank; i++, at += 2) dims[i] = words[at] + words[at + 1] * 2 ** 32;
     return dims;
+  }
+
+  /** @param {number} pointer */
+  #type(pointer) {
+    return typeNumbered(this.runtime.view(Int32Array)[pointer / 4 + TYPE_WORD]);
+  }
+
+  /** Where the elements of a tensor lie. @param {number} pointer */
+  #address(pointer) {
+    return this.runtime.view(Uint32Array)[pointer / 4 + DATA_WORD];
   }
 
   /** @param {number} pointer */
@@ -208,10 +228,12 @@ export class Values {
    * @param {number} pointer
    */
   #locate(pointer) {
-    const type = typeNumbered(this.runtime.call('ln_value_dtype_of', pointer));
+    const type = this.#type(pointer);
     const dims = this.#dims(pointer);
-    const length = type.arrayLength(dims.reduce((size, dim) => size * dim, 1));
-    const address = length ? this.runtime.call('ln_value_data_of', pointer) >>> 0 : 0;
+    let size = 1;
+    for (let i = 0; i < dims.length; i++) size *= dims[i];
+    const length = type.arrayLength(size);
+    const address = length ? this.#address(pointer) : 0;
     return { type, dims, length, data: type.isString ? address : address / type.heap.BYTES_PER_ELEMENT };
   }
 
@@ -234,7 +256,7 @@ export class Values {
    * @param {() => boolean} isCurrent
    */
   readView(pointer, isCurrent) {
-    if (!pointer || this.runtime.call('ln_value_kind_of', pointer) !== KIND.tensor) return this.read(pointer);
+    if (this.#kind(pointer) !== KIND.tensor) return this.read(pointer);
     const { type, dims, data, length } = this.#locate(pointer);
     if (type.isString) return this.#readTensor(pointer);
     /** @type {any} */
@@ -257,9 +279,9 @@ export class Values {
    * @param {{ view?: any, address?: number }} cache
    */
   readInto(pointer, target, name, cache) {
-    check(pointer && this.runtime.call('ln_value_kind_of', pointer) === KIND.tensor, 'INVALID_ARGUMENT',
+    check(this.#kind(pointer) === KIND.tensor, 'INVALID_ARGUMENT',
       () => `output '${name}' is no tensor and cannot be pre-allocated`);
-    const type = typeNumbered(this.runtime.call('ln_value_dtype_of', pointer));
+    const type = this.#type(pointer);
     check(target.type === type.name && this.#hasDims(pointer, target.dims), 'INVALID_ARGUMENT',
       () => `output '${name}' is ${type.name} [${this.#dims(pointer)}], but the pre-allocated tensor is ${target.type} [${target.dims}]`);
     if (type.isString) {
@@ -270,7 +292,7 @@ export class Values {
     const data = target.data;
     const into = data.constructor === type.heap ? data : new type.heap(data.buffer, data.byteOffset, data.length);
     if (!into.length) return target;
-    const address = this.runtime.call('ln_value_data_of', pointer) >>> 0;
+    const address = this.#address(pointer);
     const isSamePlace = cache.address === address && cache.view?.length === into.length;
     const isKept = isSamePlace && cache.view?.buffer === this.runtime.buffer;
     if (!isKept) {
@@ -286,10 +308,11 @@ export class Values {
    * @param {readonly number[]} dims
    */
   #hasDims(pointer, dims) {
-    if (this.runtime.call('ln_value_rank_of', pointer) !== dims.length) return false;
-    const begin = (this.runtime.call('ln_value_dims_of', pointer) >>> 0) / 8;
-    const view = this.runtime.view(BigInt64Array);
-    for (let i = 0; i < dims.length; i++) if (Number(view[begin + i]) !== dims[i]) return false;
+    const words = this.runtime.view(Uint32Array);
+    if (words[pointer / 4 + RANK_WORD] !== dims.length) return false;
+    for (let i = 0, at = pointer / 4 + DIMS_WORD; i < dims.length; i++, at += 2) {
+      if (words[at] + words[at + 1] * 2 ** 32 !== dims[i]) return false;
+    }
     return true;
   }
 }

@@ -71,7 +71,7 @@ const config :Workerd.Config = (
     const response = await fetch(url, { method: 'POST', body: model });
     const { outputs, info, error } = await response.json();
     assert.equal(error, undefined);
-    assert.deepEqual([info.artifact, info.threads], ['given', 1]);
+    assert.deepEqual([info.artifact, info.threads], ['simd', 1]);
     const session = await InferenceSession.create(model, { artifact: 'simd', wasm });
     const shape = session.inputMetadata[0].shape.map((dim) => (typeof dim === 'number' ? dim : 1));
     const size = shape.reduce((product, dim) => product * dim, 1);
