@@ -11,9 +11,12 @@ ln_status ln_resolve_node(ln_node *node) {
     if (!node->row) {
         const ln_status code = known ? LN_UNSUPPORTED_OPSET : LN_UNSUPPORTED_OP;
         const char *domain = node->domain[0] ? node->domain : "ai.onnx";
+        const bool left_out = !known && ln_op_left_out(node->domain, node->op_type);
         ln_fail(model->context, code,
-                known ? "operator %s of %s has no definition for version %d that this build knows"
-                      : "operator %s of %s (version %d) is not known to this build",
+                left_out ? "operator %s of %s (version %d) is known, but this build leaves its family out: "
+                           "take a full build"
+                : known  ? "operator %s of %s has no definition for version %d that this build knows"
+                         : "operator %s of %s (version %d) is not known to this build",
                 node->op_type, domain, (int)node->opset);
         ln_error_locate(model->context, node->name, node->op_type, node->opset);
         return code;

@@ -278,6 +278,8 @@ enum { LN_CONTROL_STATE_BYTES = 128 };
 
 /* The row of an operator at a version, or NULL. *known says whether any version of it is in this build. */
 const ln_op_row *ln_op_find(const char *domain, const char *name, int version, bool *known);
+/* Whether an operator is none of this build because its family was left out of it. */
+bool ln_op_left_out(const char *domain, const char *name);
 /* Every family of this build; *count of them. */
 const ln_op_family *const *ln_op_families(int *count);
 /* Newest operator-set version of a domain that this build knows, or 0. */

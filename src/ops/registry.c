@@ -61,3 +61,15 @@ const ln_op_row *ln_op_find(const char *domain, const char *name, int version, b
     }
     return NULL;
 }
+
+bool ln_op_left_out(const char *domain, const char *name) {
+#ifdef LN_ALL_OPERATORS
+    char wanted[128];
+    const size_t length = ln_format(wanted, sizeof wanted, " %s:%s ", domain[0] ? domain : "ai.onnx", name);
+    return length < sizeof wanted && strstr(LN_ALL_OPERATORS, wanted) != NULL;
+#else
+    (void)domain;
+    (void)name;
+    return false;
+#endif
+}
