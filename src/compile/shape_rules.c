@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "compile/match.h"
 
 static ln_status give(const ln_node *node, int output, const ln_shape *shape) {
@@ -486,114 +487,112 @@ static ln_status gather(ln_node *node) {
     return axis < 0 ? LN_OK : give(node, 0, &y);
 }
 
-/* ---- The table ---- */
+static ln_status topk(ln_node *node) {
+    ln_shape x;
+    int64_t k;
+    const int axis = shape_at(node, 0, &x) ? ln_shape_axis(attribute_or(node, "axis", -1), x.rank) : -1;
+    if (axis < 0) {
+        return LN_OK;
+    }
+    const bool known = node->n_inputs > 1 && ln_known_ints(node->graph->model, node->inputs[1], &k, 1) == 1;
+    x.dims[axis] = known && k >= 0 ? k : ln_fresh_symbol(node->graph->model);
+    LN_TRY(give(node, 0, &x));
+    return give(node, 1, &x);
+}
+
+static ln_status as_second(ln_node *node) {
+    ln_shape shape;
+    return shape_at(node, 1, &shape) ? give(node, 0, &shape) : LN_OK;
+}
+
+/* Batch and channels of the image, sizes of the grid. */
+static ln_status grid_sample(ln_node *node) {
+    ln_shape x;
+    ln_shape grid;
+    if (!shape_at(node, 0, &x) || !shape_at(node, 1, &grid) || x.rank != grid.rank || x.rank < 3) {
+        return LN_OK;
+    }
+    memcpy(x.dims + 2, grid.dims + 1, (size_t)(x.rank - 2) * sizeof *x.dims);
+    return give(node, 0, &x);
+}
 
 typedef struct rule {
     const char *name;
     ln_shape_rule *infer;
 } rule;
 
+/* Operators whose output 0 is shaped as input 0, each between blanks. */
+static const char shape_keeping[] =
+    " Abs BatchNormalization BiasGelu Cast Ceil Clip Cos CumSum Dropout Elu Erf Exp FastGelu Floor Gelu"
+    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LRN LayerNormalization"
+    " LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuickGelu RMSNormalization Reciprocal Relu Round"
+    " ScatterElements ScatterND Selu Sigmoid Sign SimplifiedLayerNormalization Sin SkipLayerNormalization"
+    " SkipSimplifiedLayerNormalization Softmax Softplus Softsign Sqrt Swish Tanh"
+    " ";
+
 /* Sorted by name. */
-static const rule rules[] = {
-    {"Abs", same},
-    {"Add", broadcast},
-    {"ArgMax", reduce},
-    {"ArgMin", reduce},
-    {"AveragePool", pool},
-    {"BatchNormalization", same},
-    {"BiasGelu", same},
-    {"Cast", same},
-    {"Ceil", same},
-    {"Clip", same},
-    {"Concat", concat},
-    {"Conv", conv},
-    {"ConvTranspose", conv_transpose},
-    {"Cos", same},
-    {"CumSum", same},
-    {"Div", broadcast},
-    {"Dropout", same},
-    {"Elu", same},
-    {"Equal", broadcast},
-    {"Erf", same},
-    {"Exp", same},
-    {"Expand", expand},
-    {"FastGelu", same},
-    {"Flatten", flatten},
-    {"Floor", same},
-    {"Gather", gather},
-    {"Gelu", same},
-    {"Gemm", matmul},
-    {"GlobalAveragePool", global_pool},
-    {"GlobalMaxPool", global_pool},
-    {"Greater", broadcast},
-    {"GreaterOrEqual", broadcast},
-    {"GroupNormalization", same},
-    {"HardSigmoid", same},
-    {"HardSwish", same},
-    {"Identity", same},
-    {"InstanceNormalization", same},
-    {"LRN", same},
-    {"LayerNormalization", same},
-    {"LeakyRelu", same},
-    {"Less", broadcast},
-    {"LessOrEqual", broadcast},
-    {"Log", same},
-    {"LogSoftmax", same},
-    {"MatMul", matmul},
-    {"MatMulBias", matmul_bias},
-    {"Max", broadcast},
-    {"MaxPool", pool},
-    {"Min", broadcast},
-    {"Mish", same},
-    {"Mul", broadcast},
-    {"Neg", same},
-    {"Not", same},
-    {"PRelu", same},
-    {"Pad", same_rank},
-    {"Pow", broadcast},
-    {"QuickGelu", same},
-    {"RMSNormalization", same},
-    {"Reciprocal", same},
-    {"ReduceL2", reduce},
-    {"ReduceMax", reduce},
-    {"ReduceMean", reduce},
-    {"ReduceMin", reduce},
-    {"ReduceSum", reduce},
-    {"Relu", same},
-    {"Reshape", reshape},
-    {"Resize", same_rank},
-    {"Round", same},
-    {"Selu", same},
-    {"Shape", shape_of},
-    {"Sigmoid", same},
-    {"Sign", same},
-    {"SimplifiedLayerNormalization", same},
-    {"Sin", same},
-    {"SkipLayerNormalization", same},
-    {"SkipSimplifiedLayerNormalization", same},
-    {"Slice", slice},
-    {"Softmax", same},
-    {"Softplus", same},
-    {"Softsign", same},
-    {"Split", split},
-    {"Sqrt", same},
-    {"Squeeze", squeeze},
-    {"Sub", broadcast},
-    {"Sum", broadcast},
-    {"Swish", same},
-    {"Tanh", same},
-    {"Tile", same_rank},
-    {"Transpose", transpose},
-    {"Unsqueeze", unsqueeze},
-    {"Upsample", same_rank},
-    {"Where", broadcast},
-};
+static const rule rules[] = {{"Add", broadcast},
+                             {"ArgMax", reduce},
+                             {"ArgMin", reduce},
+                             {"AveragePool", pool},
+                             {"Concat", concat},
+                             {"Conv", conv},
+                             {"ConvTranspose", conv_transpose},
+                             {"Div", broadcast},
+                             {"Equal", broadcast},
+                             {"Expand", expand},
+                             {"Flatten", flatten},
+                             {"Gather", gather},
+                             {"GatherElements", as_second},
+                             {"Gemm", matmul},
+                             {"GlobalAveragePool", global_pool},
+                             {"GlobalMaxPool", global_pool},
+                             {"Greater", broadcast},
+                             {"GreaterOrEqual", broadcast},
+                             {"GridSample", grid_sample},
+                             {"Less", broadcast},
+                             {"LessOrEqual", broadcast},
+                             {"MatMul", matmul},
+                             {"MatMulBias", matmul_bias},
+                             {"Max", broadcast},
+                             {"MaxPool", pool},
+                             {"Min", broadcast},
+                             {"Mul", broadcast},
+                             {"Pad", same_rank},
+                             {"Pow", broadcast},
+                             {"ReduceL2", reduce},
+                             {"ReduceMax", reduce},
+                             {"ReduceMean", reduce},
+                             {"ReduceMin", reduce},
+                             {"ReduceSum", reduce},
+                             {"Reshape", reshape},
+                             {"Resize", same_rank},
+                             {"Shape", shape_of},
+                             {"Slice", slice},
+                             {"Split", split},
+                             {"Squeeze", squeeze},
+                             {"Sub", broadcast},
+                             {"Sum", broadcast},
+                             {"Tile", same_rank},
+                             {"TopK", topk},
+                             {"Transpose", transpose},
+                             {"Unsqueeze", unsqueeze},
+                             {"Upsample", same_rank},
+                             {"Where", broadcast}};
 
 static int by_name(const void *key, const void *row) {
     return strcmp(key, ((const rule *)row)->name);
 }
 
+static bool keeps_shape(const char *op_type) {
+    char word[64];
+    return ln_format(word, sizeof word, " %s ", op_type) < sizeof word && strstr(shape_keeping, word) != NULL;
+}
+
 ln_shape_rule *ln_shape_rule_of(const char *op_type) {
+    if (keeps_shape(op_type)) {
+        return same;
+    }
     const rule *found = bsearch(op_type, rules, sizeof rules / sizeof rules[0], sizeof rules[0], by_name);
     return found ? found->infer : NULL;
 }
