@@ -56,6 +56,11 @@ const suites = [
     command: () => (process.execPath === newerNode() || Number(process.versions.node.split('.')[0]) >= 22 ? null : nodeTest(process.execPath, 'tests/js')),
   },
   { name: 'conformance', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/run.mjs'] },
+  // One artifact in full is enough for the gate; of the others a sample.
+  ...['relaxed', 'simd.threads', 'relaxed.threads'].map((artifact) => ({
+    name: `conformance-${artifact}`, gate: true, reader: 'line',
+    command: ({ isAll }) => [newerNode(), 'tests/conformance/run.mjs', '--artifact', artifact, '--sample', isAll ? '1' : '8'],
+  })),
   { name: 'cases', gate: true, reader: 'line', command: () => [newerNode(), 'tests/conformance/folder.mjs'] },
   {
     // Random models against native ONNX Runtime, the same ones each time: a seed of their own and 0 for graphs of several nodes.
@@ -79,8 +84,8 @@ const suites = [
 ];
 
 /** Runs one suite and resolves to its counts. */
-async function runSuite({ name, reader, command, env }) {
-  const [program, ...args] = command();
+async function runSuite({ name, reader, command, env }, mode) {
+  const [program, ...args] = command(mode);
   const logFile = join(buildDir, 'test-logs', `${name}.log`);
   const log = createWriteStream(logFile);
   let text = '';
@@ -135,11 +140,11 @@ async function main() {
         continue;
       }
       if (suite.prepare) await run(process.execPath, [suite.prepare], { cwd: root });
-      if (!suite.command()) {
+      if (!suite.command({ isAll })) {
         say(suite.name, 'nothing to run here');
         continue;
       }
-      const counts = await runSuite(suite);
+      const counts = await runSuite(suite, { isAll });
       add(counts);
       say(suite.name, `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped (${seconds(start)})`);
     } catch (error) {
