@@ -178,8 +178,25 @@ static void move_task(ln_op *op, int64_t index, void *scratch) {
     ln_move_range(&job->move, job->dst, job->src, begin, end);
 }
 
-ln_status ln_op_move(ln_op *op) {
-    const ln_move_job *job = op->scratch;
+ln_move *ln_op_move_begin(ln_op *op, int64_t *in_strides, int64_t *out_strides) {
+    const ln_value *input = ln_in(op, 0);
+    const ln_value *output = ln_out(op, 0);
+    ln_move_job *job = op->scratch;
+    if (!output || ln_value_count(output) == 0) {
+        return NULL;
+    }
+    ln_shape_strides(&input->shape, in_strides);
+    ln_shape_strides(&output->shape, out_strides);
+    ln_move_begin(&job->move, ln_width(input->dtype));
+    return &job->move;
+}
+
+ln_status ln_op_move(ln_op *op, int64_t first) {
+    const ln_value *input = ln_in(op, 0);
+    ln_move_job *job = op->scratch;
+    ln_move_end(&job->move);
+    job->src = (const unsigned char *)input->data + (size_t)first * ln_width(input->dtype);
+    job->dst = ln_out(op, 0)->data;
     return ln_op_grid(op, move_task, move_tasks(&job->move));
 }
 

@@ -73,8 +73,10 @@ typedef struct ln_move_job {
     unsigned char *dst;
 } ln_move_job;
 
-/* Offers the move as a grid. */
-ln_status ln_op_move(ln_op *op);
+/* Run: begins the job's move of input 0 to output 0 and gives their strides, in elements; NULL when there is nothing to move. */
+ln_move *ln_op_move_begin(ln_op *op, int64_t *in_strides, int64_t *out_strides);
+/* Ends the job's move and offers it as a grid; it reads from element `first` of input 0 on. */
+ln_status ln_op_move(ln_op *op, int64_t first);
 
 /* ---- Index maps ----------------------------------------------------------------------------------------- */
 

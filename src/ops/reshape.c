@@ -233,24 +233,18 @@ static ln_status infer_expand(ln_op *op) {
 static ln_status run_expand(ln_op *op) {
     const ln_value *input = ln_in(op, 0);
     const ln_value *output = ln_out(op, 0);
-    if (!output) {
-        return LN_OK;
-    }
-    ln_move_job *job = op->scratch;
     int64_t in_strides[LN_MAX_RANK];
     int64_t out_strides[LN_MAX_RANK];
-    ln_shape_strides(&input->shape, in_strides);
-    ln_shape_strides(&output->shape, out_strides);
+    ln_move *move = ln_op_move_begin(op, in_strides, out_strides);
+    if (!move) {
+        return LN_OK;
+    }
     const int lead = output->shape.rank - input->shape.rank;
-    ln_move_begin(&job->move, ln_width(input->dtype));
     for (int i = 0; i < output->shape.rank; i++) {
         const bool repeats = i < lead || input->shape.dims[i - lead] == 1;
-        ln_move_axis(&job->move, output->shape.dims[i], repeats ? 0 : in_strides[i - lead], out_strides[i]);
+        ln_move_axis(move, output->shape.dims[i], repeats ? 0 : in_strides[i - lead], out_strides[i]);
     }
-    ln_move_end(&job->move);
-    job->src = input->data;
-    job->dst = output->data;
-    return ln_op_move(op);
+    return ln_op_move(op, 0);
 }
 
 /* Shape and Size ---------------------------------------------------------------------------------------- */

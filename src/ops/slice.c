@@ -121,24 +121,18 @@ static ln_status run_slice(ln_op *op) {
     const slice_local *local = LN_LOCAL(op, const slice_local);
     const ln_value *input = ln_in(op, 0);
     const ln_value *output = ln_out(op, 0);
-    if (!output || ln_value_count(output) == 0) {
-        return LN_OK;
-    }
-    ln_move_job *job = op->scratch;
     int64_t in_strides[LN_MAX_RANK];
     int64_t out_strides[LN_MAX_RANK];
-    ln_shape_strides(&input->shape, in_strides);
-    ln_shape_strides(&output->shape, out_strides);
+    ln_move *move = ln_op_move_begin(op, in_strides, out_strides);
+    if (!move) {
+        return LN_OK;
+    }
     int64_t first = 0;
-    ln_move_begin(&job->move, ln_width(input->dtype));
     for (int i = 0; i < input->shape.rank; i++) {
         first += local->start[i] * in_strides[i];
-        ln_move_axis(&job->move, output->shape.dims[i], local->step[i] * in_strides[i], out_strides[i]);
+        ln_move_axis(move, output->shape.dims[i], local->step[i] * in_strides[i], out_strides[i]);
     }
-    ln_move_end(&job->move);
-    job->src = (const unsigned char *)input->data + (size_t)first * ln_width(input->dtype);
-    job->dst = output->data;
-    return ln_op_move(op);
+    return ln_op_move(op, first);
 }
 
 /* Tile -------------------------------------------------------------------------------------------------- */
@@ -188,25 +182,18 @@ static ln_status infer_tile(ln_op *op) {
 static ln_status run_tile(ln_op *op) {
     const tile_local *local = LN_LOCAL(op, const tile_local);
     const ln_value *input = ln_in(op, 0);
-    const ln_value *output = ln_out(op, 0);
-    if (!output || ln_value_count(output) == 0) {
-        return LN_OK;
-    }
-    ln_move_job *job = op->scratch;
     int64_t in_strides[LN_MAX_RANK];
     int64_t out_strides[LN_MAX_RANK];
-    ln_shape_strides(&input->shape, in_strides);
-    ln_shape_strides(&output->shape, out_strides);
-    ln_move_begin(&job->move, ln_width(input->dtype));
+    ln_move *move = ln_op_move_begin(op, in_strides, out_strides);
+    if (!move) {
+        return LN_OK;
+    }
     for (int i = 0; i < input->shape.rank; i++) {
         const int64_t dim = input->shape.dims[i];
-        ln_move_axis(&job->move, local->repeats[i], 0, out_strides[i] * dim);
-        ln_move_axis(&job->move, dim, in_strides[i], out_strides[i]);
+        ln_move_axis(move, local->repeats[i], 0, out_strides[i] * dim);
+        ln_move_axis(move, dim, in_strides[i], out_strides[i]);
     }
-    ln_move_end(&job->move);
-    job->src = input->data;
-    job->dst = output->data;
-    return ln_op_move(op);
+    return ln_op_move(op, 0);
 }
 
 /* UnfoldTensor ------------------------------------------------------------------------------------------ */
@@ -249,26 +236,20 @@ static ln_status run_unfold(ln_op *op) {
     const unfold_params *params = op->params;
     const ln_value *input = ln_in(op, 0);
     const ln_value *output = ln_out(op, 0);
-    if (!output || ln_value_count(output) == 0) {
-        return LN_OK;
-    }
-    ln_move_job *job = op->scratch;
     int64_t in_strides[LN_MAX_RANK];
     int64_t out_strides[LN_MAX_RANK];
+    ln_move *move = ln_op_move_begin(op, in_strides, out_strides);
+    if (!move) {
+        return LN_OK;
+    }
     const int rank = input->shape.rank;
     const int axis = ln_shape_axis(params->axis, rank);
-    ln_shape_strides(&input->shape, in_strides);
-    ln_shape_strides(&output->shape, out_strides);
-    ln_move_begin(&job->move, ln_width(input->dtype));
     for (int i = 0; i < rank; i++) {
-        ln_move_axis(&job->move, output->shape.dims[i], in_strides[i] * (i == axis ? params->step : 1),
+        ln_move_axis(move, output->shape.dims[i], in_strides[i] * (i == axis ? params->step : 1),
                      out_strides[i]);
     }
-    ln_move_axis(&job->move, params->size, in_strides[axis], 1);
-    ln_move_end(&job->move);
-    job->src = input->data;
-    job->dst = output->data;
-    return ln_op_move(op);
+    ln_move_axis(move, params->size, in_strides[axis], 1);
+    return ln_op_move(op, 0);
 }
 
 /* Trilu ------------------------------------------------------------------------------------------------- */
