@@ -1,4 +1,5 @@
-// linnet in a page of headless Chromium, unbundled: isolated with threads, and not isolated with one.
+// linnet in a page of headless Chromium and of headless Firefox, unbundled: isolated with threads, and not isolated with
+// one. A browser that is not there skips its tests.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -9,16 +10,23 @@ import { serve } from '../../demo/serve.mjs';
 import { which } from '../../tools/lib/paths.mjs';
 import { root } from '../support/models.mjs';
 
-const chromium = [process.env.CHROME_PATH, ...['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].map(which)].find((file) => file && existsSync(file));
-const skip = !chromium ? 'there is no Chromium' : !existsSync(join(root, 'node_modules', 'puppeteer-core')) ? 'puppeteer-core is not installed' : !existsSync(join(root, 'dist', 'linnet.simd.threads.wasm')) && 'dist/ is not built';
+const find = (...files) => files.find((file) => file && existsSync(file));
+const BROWSERS = {
+  chromium: {
+    executablePath: find(process.env.CHROME_PATH, ...['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].map(which)),
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  },
+  firefox: { browser: 'firefox', executablePath: find(process.env.FIREFOX_PATH, ...['firefox', 'firefox-esr'].map(which)) },
+};
+const unready = !existsSync(join(root, 'node_modules', 'puppeteer-core')) ? 'puppeteer-core is not installed' : !existsSync(join(root, 'dist', 'linnet.simd.threads.wasm')) && 'dist/ is not built';
 
-describe('chromium', { skip }, () => {
+for (const [name, launch] of Object.entries(BROWSERS)) describe(name, { skip: launch.executablePath ? unready : `there is no ${name}` }, () => {
   let browser;
   let expected;
   const servers = {};
   before(async () => {
     const { default: puppeteer } = await import('puppeteer-core');
-    browser = await puppeteer.launch({ executablePath: chromium, headless: true, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+    browser = await puppeteer.launch({ headless: true, ...launch });
     servers.isolated = await serve({ isIsolated: true });
     servers.plain = await serve({ isIsolated: false });
     const session = await InferenceSession.create(join(root, 'demo', 'digits.onnx'), { artifact: 'simd' });
@@ -32,13 +40,13 @@ describe('chromium', { skip }, () => {
   });
 
   /** Opens the test page, calls a function in it and resolves to its answer; errors in the page fail the test. */
-  async function call(server, name, ...args) {
+  async function call(server, does, ...args) {
     const page = await browser.newPage();
     const problems = [];
     page.on('pageerror', (error) => problems.push(String(error)));
     await page.goto(`${servers[server].url}/tests/browser/page.html`);
     await page.waitForFunction('globalThis.ready', { timeout: 10_000 }).catch(() => problems.push('the page did not get ready'));
-    const answer = problems.length ? {} : await page.evaluate((f, list) => globalThis[f](...list), name, args);
+    const answer = problems.length ? {} : await page.evaluate((f, list) => globalThis[f](...list), does, args);
     await page.close();
     assert.deepEqual(problems, []);
     return answer;
