@@ -11,6 +11,9 @@
  *   the pixels of half a panel fall in different rows;
  * - runs the tiles, which add to the sums of the pass before.
  *
+ * Few output channels do not repay the packing: then the tiles read the taps of eight neighbouring pixels from
+ * the copy itself, row by row, all of the depth at once.
+ *
  * The packed weights are [group][tile][depth][rows of the tile].
  */
 #include "conv_window_f32.h"
@@ -21,11 +24,13 @@ enum {
     BLOCK_BYTES = 256 * 1024,       /* panels of one pass */
     MIN_TASK_PRODUCTS = 384 * 1024, /* below this, about 15 microseconds, splitting costs too much */
     MAX_TASKS = 64,
-    MAX_PIXELS = 2048, /* of one task */
-    FEW_PIXELS = 64,   /* a task keeps at least these while there is another way to split */
-    TILE_TASKS = 16,   /* output channels are split for no more tasks than this, */
-    LEAST_ROWS = 64,   /* into no fewer, since each task packs its panels */
-    DIRECT_SIZE = 32   /* with so few channels in or out, pointwise panels are read in place */
+    MAX_PIXELS = 2048,      /* of one task */
+    FEW_PIXELS = 64,        /* a task keeps at least these while there is another way to split */
+    TILE_TASKS = 16,        /* output channels are split for no more tasks than this, */
+    LEAST_ROWS = 64,        /* into no fewer, since each task packs its panels */
+    DIRECT_SIZE = 32,       /* with so few channels in or out, pointwise panels are read in place */
+    DIRECT_TILES = 3,       /* with so few tiles of output channels, taps are read where they lie: */
+    COPY_BYTES = 384 * 1024 /* from this much of the input at a time */
 };
 
 static size_t group_depth(const ln_conv_f32_plan *plan) {
@@ -36,14 +41,8 @@ static size_t group_rows(const ln_conv_shape *shape) {
     return shape->out_channels / shape->groups;
 }
 
-/* What the panel packers walk over. */
-typedef struct conv_taps {
-    const size_t *offsets;
-    size_t taps, planes, plane_stride;
-} conv_taps;
-
 /* Eight pixels side by side. */
-static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const conv_taps *taps) {
+static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const ln_tile_f32_taps *taps) {
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
             const float *from = pixel + taps->offsets[t];
@@ -56,7 +55,7 @@ static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const conv_
 }
 
 /* Half a panel: four pixels side by side. */
-static LN_NOINLINE void pack_four(float *panel, const float *pixel, const conv_taps *taps) {
+static LN_NOINLINE void pack_four(float *panel, const float *pixel, const ln_tile_f32_taps *taps) {
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
             ln_store(panel, ln_load(pixel + taps->offsets[t]));
@@ -67,7 +66,8 @@ static LN_NOINLINE void pack_four(float *panel, const float *pixel, const conv_t
 }
 
 /* Half a panel: four pixels anywhere. */
-static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4], const conv_taps *taps) {
+static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4],
+                                    const ln_tile_f32_taps *taps) {
     const float *p0 = pixels[0], *p1 = pixels[1], *p2 = pixels[2], *p3 = pixels[3];
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
@@ -81,7 +81,7 @@ static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4], 
     }
 }
 
-static void pack_half(float *panel, const float *const pixels[4], const conv_taps *taps) {
+static void pack_half(float *panel, const float *const pixels[4], const ln_tile_f32_taps *taps) {
     if (pixels[3] == pixels[0] + 3) {
         pack_four(panel, pixels[0], taps);
     } else {
@@ -94,7 +94,7 @@ static void pack_half(float *panel, const float *const pixels[4], const conv_tap
  * one is repeated.
  */
 static void pack_panel(float *panel, const ln_conv_region *region, const ln_conv_view *view,
-                       const conv_taps *taps, size_t first) {
+                       const ln_tile_f32_taps *taps, size_t first) {
     const size_t pixels = region->rows * region->cols;
     size_t row = first / region->cols, col = first % region->cols;
     const float *address[8];
@@ -153,7 +153,7 @@ static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region 
         return panels;
     }
     ln_conv_tap_offsets(plan, view, scratch->offsets);
-    const conv_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
+    const ln_tile_f32_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
     const bool overlaps = depth == group_depth(plan) && pixels > LN_TILE_COLS && pixels % LN_TILE_COLS != 0;
     panels.body = (ln_tile_f32_panels){scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
     panels.last = panels.body;
@@ -178,6 +178,26 @@ typedef struct conv_pass {
     size_t depth_begin, depth, first_row, first_pixel, tile_begin, tile_end;
 } conv_pass;
 
+/* All of the depth in one pass, without panels. */
+static void run_direct(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, const ln_conv_region *region,
+                       const conv_pass *pass, const conv_scratch *scratch) {
+    const size_t m = group_rows(&plan->shape), k = pass->depth * plan->taps;
+    const size_t width = plan->shape.out[ln_conv_axis(plan, 1)];
+    const ln_conv_view view = ln_conv_view_of(plan, region, pass->x, 0, pass->depth, scratch->copy);
+    ln_conv_tap_offsets(plan, &view, scratch->offsets);
+    const ln_tile_f32_taps taps = {scratch->offsets, plan->taps, pass->depth, view.plane_stride};
+    for (size_t r = 0; r < region->rows; r++) {
+        const float *pixels = view.base + r * view.row_advance * view.row_stride;
+        for (size_t t = pass->tile_begin; t < pass->tile_end; t++) {
+            const size_t row = ln_tile_f32_begin(m, t);
+            const size_t rows = ln_tile_f32_begin(m, t + 1) - row, pixel = pass->first_pixel + r * width;
+            ln_tile_f32_run_taps(out, rows, pass->weights + row * k, pixels, &taps, pass->first_row + row,
+                                 pixel, region->cols);
+            ln_tile_f32_rest(out, pass->first_row + row, rows, pixel, region->cols);
+        }
+    }
+}
+
 static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, const ln_conv_region *region,
                      const conv_pass *pass, const conv_scratch *scratch) {
     const size_t m = group_rows(&plan->shape);
@@ -194,6 +214,10 @@ static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, c
         if (panels.tail < panels.pixels) {
             ln_tile_f32_run(out, rows, k, tile, 0, panels.last, pass->first_row + row,
                             pass->first_pixel + panels.tail, LN_TILE_COLS);
+        }
+        if (out->finish) {
+            ln_tile_f32_rest(out, pass->first_row + row, rows, pass->first_pixel,
+                             region->rows * region->cols);
         }
     }
 }
@@ -224,12 +248,9 @@ static void run_group(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args
         pass.depth = ln_min_size(depth - pass.depth_begin, plan->depth_step);
         out.accumulate = pass.depth_begin > 0;
         out.finish = pass.depth_begin + pass.depth == depth;
-        run_pass(plan, &out, region, &pass, scratch);
+        (plan->direct ? run_direct : run_pass)(plan, &out, region, &pass, scratch);
         pass.depth_begin += pass.depth;
     } while (pass.depth_begin < depth);
-    const size_t row = ln_tile_f32_begin(m, tile_begin);
-    ln_tile_f32_rest(&out, group * m + row, ln_tile_f32_begin(m, tile_end) - row, first_pixel,
-                     region->rows * region->cols);
 }
 
 static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t index, void *memory) {
@@ -318,7 +339,35 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
     }
 }
 
+/* Whether to read taps in place: few output channels, taps to read, and rows of at least eight pixels. */
+static bool is_direct(const ln_conv_f32_plan *plan) {
+    return plan->taps > 1 && ln_tile_f32_count(group_rows(&plan->shape)) <= DIRECT_TILES &&
+           plan->shape.out[ln_conv_axis(plan, 1)] >= LN_TILE_COLS;
+}
+
+static void make_direct_plan(ln_conv_f32_plan *plan) {
+    size_t pixels = MAX_PIXELS;
+    plan->depth_step = group_depth(plan);
+    split(plan, pixels);
+    while (copy_elems(plan) > COPY_BYTES / sizeof(float) && pixels > FEW_PIXELS) {
+        pixels /= 2;
+        split(plan, pixels);
+    }
+    const size_t width = plan->shape.out[ln_conv_axis(plan, 1)];
+    while (width % plan->col_step != 0 && width % plan->col_step < LN_TILE_COLS) {
+        plan->col_step = ln_min_size(plan->col_step + LN_TILE_COLS, width);
+    }
+    count_tasks(plan);
+    plan->scratch_bytes =
+        ln_saturating_mul(ln_saturating_add(copy_elems(plan), offsets_elems(plan) + 8), sizeof(float));
+}
+
 static void make_plan(ln_conv_f32_plan *plan) {
+    plan->direct = is_direct(plan);
+    if (plan->direct) {
+        make_direct_plan(plan);
+        return;
+    }
     const size_t depth = group_depth(plan);
     const size_t channels = DEPTH_STEP / plan->taps;
     plan->depth_step = ln_min_size(depth, channels < 1 ? 1 : channels);

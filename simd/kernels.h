@@ -145,6 +145,7 @@ struct ln_conv_f32_plan {
     size_t col_step, col_tasks;
     size_t tile_step, tile_tasks; /* for output channels of a group, in tiles */
     size_t depth_step;            /* input channels (times outer taps) that go into one pass */
+    bool direct;                  /* taps are read in place */
 };
 
 /*

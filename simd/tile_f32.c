@@ -76,12 +76,31 @@ LN_INLINE bool starts_from_bias(const ln_tile_f32_out *out) {
     return out->bias != NULL && out->alpha == 1.0f && out->beta == 1.0f;
 }
 
+/* One step of the sums: a column of A, `distance` apart, times a row of B. */
+LN_INLINE void add_products(const size_t rows, const size_t vectors, ln_v32f sum[][8], const float *a,
+                            size_t distance, const float *b, size_t panel_stride) {
+    ln_v32f b_row[8];
+    LN_LOOP_UNROLLED
+    for (size_t j = 0; j < vectors; j++) {
+        b_row[j] = ln_load(b + (j / 2) * panel_stride + 4 * (j % 2));
+    }
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < rows; i++) {
+        const ln_v32f a_splat = ln_load_splat(a + i * distance);
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < vectors; j++) {
+            sum[i][j] = ln_madd(sum[i][j], a_splat, b_row[j]);
+        }
+    }
+}
+
 /*
- * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers and k is a constant.
+ * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers, k and what `taps`
+ * holds is a constant.
  */
-LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_out *out,
-                    size_t k, const float *a, size_t a_stride, const float *b, size_t b_stride,
-                    size_t panel_stride, size_t row, size_t col) {
+LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_taps *taps,
+                    const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,
+                    size_t b_stride, size_t panel_stride, size_t row, size_t col) {
     const size_t vectors = 2 * panels;
     ln_v32f sum[6][8];
     float *c = out->c + row * out->c_stride + col;
@@ -114,23 +133,24 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
     }
     const size_t step = packed ? rows : 1;
     const size_t distance = packed ? 1 : a_stride;
-    LN_LOOP_ROLLED
-    for (size_t l = 0; l < k; l++) {
-        ln_v32f b_row[8];
-        LN_LOOP_UNROLLED
-        for (size_t j = 0; j < vectors; j++) {
-            b_row[j] = ln_load(b + (j / 2) * panel_stride + 4 * (j % 2));
-        }
-        LN_LOOP_UNROLLED
-        for (size_t i = 0; i < rows; i++) {
-            const ln_v32f a_splat = ln_load_splat(a + i * distance);
-            LN_LOOP_UNROLLED
-            for (size_t j = 0; j < vectors; j++) {
-                sum[i][j] = ln_madd(sum[i][j], a_splat, b_row[j]);
+    if (taps != NULL) {
+        const size_t *const offsets = taps->offsets;
+        const size_t count = taps->taps;
+        for (size_t plane = 0; plane < taps->planes; plane++) {
+            LN_LOOP_ROLLED
+            for (size_t t = 0; t < count; t++) {
+                add_products(rows, vectors, sum, a, distance, b + offsets[t], LN_TILE_COLS);
+                a += step;
             }
+            b += taps->plane_stride;
         }
-        a += step;
-        b += b_stride;
+    } else {
+        LN_LOOP_ROLLED
+        for (size_t l = 0; l < k; l++) {
+            add_products(rows, vectors, sum, a, distance, b, panel_stride);
+            a += step;
+            b += b_stride;
+        }
     }
     if (out->finish) {
         if (!starts_from_bias(out) && (out->bias != NULL || out->alpha != 1.0f)) {
@@ -151,7 +171,7 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
 #define TILE(name, rows, panels, packed)                                                                     \
     static void name(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,  \
                      size_t b_stride, size_t panel_stride, size_t row, size_t col) {                         \
-        tile(rows, panels, packed, out, k, a, a_stride, b, b_stride, panel_stride, row, col);                \
+        tile(rows, panels, packed, NULL, out, k, a, a_stride, b, b_stride, panel_stride, row, col);          \
     }
 
 TILE(packed_1x8, 1, 1, true)
@@ -170,6 +190,49 @@ TILE(strided_2x16, 2, 2, false)
 TILE(packed_6x8, 6, 1, true)
 TILE(strided_6x8, 6, 1, false)
 #endif
+
+typedef void taps_fn(const ln_tile_f32_out *out, const float *a, const float *b, const ln_tile_f32_taps *taps,
+                     size_t row, size_t col);
+
+#define TAPS(name, rows, panels)                                                                             \
+    static void name(const ln_tile_f32_out *out, const float *a, const float *b,                             \
+                     const ln_tile_f32_taps *taps, size_t row, size_t col) {                                 \
+        tile(rows, panels, true, taps, out, 0, a, 0, b, 0, LN_TILE_COLS, row, col);                          \
+    }
+
+TAPS(taps_1x8, 1, 1)
+TAPS(taps_2x8, 2, 1)
+TAPS(taps_3x8, 3, 1)
+TAPS(taps_4x8, 4, 1)
+TAPS(taps_5x8, 5, 1)
+TAPS(taps_1x32, 1, 4)
+TAPS(taps_2x16, 2, 2)
+#if LN_RELAXED
+TAPS(taps_6x8, 6, 1)
+#endif
+
+/* By height: the tile of eight columns, and the widest one with its columns. */
+static const struct {
+    taps_fn *one, *wide;
+    size_t wide_columns;
+} taps_tiles[] = {
+    {NULL, NULL, 0},         {taps_1x8, taps_1x32, 32}, {taps_2x8, taps_2x16, 16},
+    {taps_3x8, taps_3x8, 8}, {taps_4x8, taps_4x8, 8},   {taps_5x8, taps_5x8, 8},
+#if LN_RELAXED
+    {taps_6x8, taps_6x8, 8},
+#endif
+};
+
+void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, const float *a, const float *b,
+                          const ln_tile_f32_taps *taps, size_t row, size_t col, size_t columns) {
+    const bool wide = columns >= taps_tiles[rows].wide_columns;
+    taps_fn *const fn = wide ? taps_tiles[rows].wide : taps_tiles[rows].one;
+    const size_t step = wide ? taps_tiles[rows].wide_columns : LN_TILE_COLS;
+    for (size_t done = 0; done < columns; done += step) {
+        const size_t at = columns - done < step ? columns - step : done;
+        fn(out, a, b + at, taps, row, col + at);
+    }
+}
 
 /* By height: the tile of one panel, the wide tile, and how many panels the wide one takes. */
 static const struct {
