@@ -12,6 +12,8 @@
 
 #include "simd/vector.h"
 
+enum { GLOBAL_GRAIN = 16384 }; /* elements of a task of global pooling */
+
 typedef struct pooling {
     ln_window_shape window;
     struct ln_pooling kernel; /* the same for the float32 kernels */
@@ -127,22 +129,32 @@ static ln_status run_pool(ln_op *op) {
     return ln_op_grid(op, plane_task, x->dims[0] * x->dims[1]);
 }
 
-/* Global pooling is a reduction over contiguous planes. */
-static void global_task(ln_op *op, int64_t plane, void *scratch) {
+/* Global pooling is a reduction over contiguous planes, some of which make a task. */
+static int64_t global_tasks(const pooling *pool, int64_t planes) {
+    return ln_op_tasks(planes, pool->in_plane < GLOBAL_GRAIN ? GLOBAL_GRAIN / (pool->in_plane + 1) + 1 : 1);
+}
+
+static void global_task(ln_op *op, int64_t index, void *scratch) {
     const ln_pool_params *params = op->params;
     const pooling *pool = LN_LOCAL(op, pooling);
-    const float *src = (const float *)op->inputs[0]->data + plane * pool->in_plane;
-    float *dst = (float *)op->outputs[0]->data + plane;
+    const ln_shape *x = &op->inputs[0]->shape;
+    const int64_t planes = x->dims[0] * x->dims[1];
+    int64_t begin = 0;
+    int64_t end = 0;
     (void)scratch;
-    ln_reduce_inner_f32[params->kind == LN_POOL_MAX ? LN_REDUCE_MAX : LN_REDUCE_MEAN](dst, src, 1,
-                                                                                      (size_t)pool->in_plane);
+    ln_op_range(planes, global_tasks(pool, planes), index, &begin, &end);
+    ln_reduce_inner_f32[params->kind == LN_POOL_MAX ? LN_REDUCE_MAX : LN_REDUCE_MEAN](
+        (float *)op->outputs[0]->data + begin, (const float *)op->inputs[0]->data + begin * pool->in_plane,
+        (size_t)(end - begin), (size_t)pool->in_plane);
 }
 
 static ln_status run_global(ln_op *op) {
     const ln_pool_params *params = op->params;
     const ln_shape *x = &op->inputs[0]->shape;
+    const int64_t planes = x->dims[0] * x->dims[1];
     const bool reduces = op->inputs[0]->dtype == LN_FLOAT && params->kind != LN_POOL_LP;
-    return ln_op_grid(op, reduces ? global_task : plane_task, x->dims[0] * x->dims[1]);
+    return reduces ? ln_op_grid(op, global_task, global_tasks(LN_LOCAL(op, pooling), planes))
+                   : ln_op_grid(op, plane_task, planes);
 }
 
 /* ---- MaxUnpool ---- */
