@@ -57,12 +57,12 @@ export class Message {
   #parts = [];
 
   varint(field, value) {
-    return this.#raw([...encodeVarint((field << 3) | 0), ...encodeVarint(value)]);
+    return this.raw([...encodeVarint((field << 3) | 0), ...encodeVarint(value)]);
   }
 
   bytes(field, value) {
-    this.#raw([...encodeVarint((field << 3) | 2), ...encodeVarint(value.length)]);
-    return this.#raw(value);
+    this.raw([...encodeVarint((field << 3) | 2), ...encodeVarint(value.length)]);
+    return this.raw(value);
   }
 
   string(field, value) {
@@ -73,11 +73,19 @@ export class Message {
     return this.bytes(field, message.finish());
   }
 
-  float(field, value) {
-    return this.#raw([...encodeVarint((field << 3) | 5), ...new Uint8Array(Float32Array.of(value).buffer)]);
+  /** A field as fields() gives it: a number for wire type 0, bytes for the others. */
+  field(field, wire, value) {
+    if (wire === 0) return this.varint(field, value);
+    if (wire === 2) return this.bytes(field, value);
+    return this.raw([...encodeVarint((field << 3) | wire), ...value]);
   }
 
-  #raw(bytes) {
+  float(field, value) {
+    return this.raw([...encodeVarint((field << 3) | 5), ...new Uint8Array(Float32Array.of(value).buffer)]);
+  }
+
+  /** Bytes of whole fields. */
+  raw(bytes) {
     this.#parts.push(bytes);
     return this;
   }
