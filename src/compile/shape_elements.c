@@ -9,6 +9,11 @@
 static int64_t combine(const char *op, int64_t a, int64_t b) {
     const bool numbers = !ln_is_symbol(a) && !ln_is_symbol(b);
     const bool small = a > -INT32_MAX && a < INT32_MAX && b > -INT32_MAX && b < INT32_MAX;
+    const bool size_a = ln_is_symbol(a) && a != LN_UNKNOWN_ELEMENT;
+    const bool size_b = ln_is_symbol(b) && b != LN_UNKNOWN_ELEMENT;
+    if (*op == 'E' && ((size_a && !ln_is_symbol(b) && b < 0) || (size_b && !ln_is_symbol(a) && a < 0))) {
+        return 0; /* no size is negative */
+    }
     if (b == 1 && (*op == 'M' || *op == 'D')) {
         return a;
     }
@@ -19,6 +24,8 @@ static int64_t combine(const char *op, int64_t a, int64_t b) {
         return LN_UNKNOWN_ELEMENT;
     }
     switch (*op) {
+    case 'E':
+        return a == b;
     case 'A':
         return a + b;
     case 'S':
@@ -69,6 +76,9 @@ static int sliced(const ln_node *node, const int64_t *a, int n, int64_t *out) {
                     ln_known_ints(node->graph->model, node->inputs[input], &bounds[i], 1) != 1)) {
             return -1;
         }
+        if (i == 0 && input < node->n_inputs && ln_node_constant(node, input) && ln_is_symbol(bounds[0])) {
+            bounds[0] = 0; /* the least number there is: from the first on */
+        }
         if (ln_is_symbol(bounds[i])) {
             return -1;
         }
@@ -96,15 +106,44 @@ static int joined(const ln_node *node, int64_t *out) {
     return count;
 }
 
+/* Elements of ConstantOfShape: of int64, a few of them. */
+static int filled(const ln_node *node, int64_t *out) {
+    const ln_attribute *attribute = ln_node_attribute(node, "value");
+    ln_shape shape;
+    if (!attribute || attribute->type != LN_ATTRIBUTE_TENSOR || attribute->as.tensors->dtype != LN_INT64 ||
+        !attribute->as.tensors->data || !ln_known_shape(node->graph->model, node->outputs[0], &shape) ||
+        shape.rank != 1 || ln_is_symbol(shape.dims[0]) || shape.dims[0] > LN_MAX_RANK) {
+        return -1;
+    }
+    for (int i = 0; i < shape.dims[0]; ++i) {
+        out[i] = *(const int64_t *)attribute->as.tensors->data;
+    }
+    return (int)shape.dims[0];
+}
+
+/* Elements of a Where over lists of one length. */
+static int chosen(const ln_node *node, const int64_t *condition, int n, int64_t *out) {
+    int64_t b[LN_MAX_RANK];
+    const ln_model *model = node->graph->model;
+    if (ln_known_ints(model, node->inputs[1], out, LN_MAX_RANK) != n ||
+        ln_known_ints(model, node->inputs[2], b, LN_MAX_RANK) != n) {
+        return -1;
+    }
+    for (int i = 0; i < n; ++i) {
+        out[i] = ln_is_symbol(condition[i]) ? LN_UNKNOWN_ELEMENT : condition[i] ? out[i] : b[i];
+    }
+    return n;
+}
+
 ln_status ln_infer_elements(ln_node *node) {
     static const char *const passing[] = {"Unsqueeze", "Squeeze", "Cast", "Identity", "Reshape"};
-    static const char *const counting[] = {"Add", "Sub", "Mul", "Div"};
+    static const char *const counting[] = {"Add", "Sub", "Mul", "Div", "Equal"};
     int64_t a[LN_MAX_RANK];
     int64_t out[LN_MAX_RANK];
     ln_model *model = node->graph->model;
     ln_value_info *info = ln_info(model, node->outputs[0]);
     const ln_dtype dtype = ln_known_dtype(model, node->outputs[0]);
-    if ((dtype != LN_INT64 && dtype != LN_INT32) || info->elements || !info->shape ||
+    if ((dtype != LN_INT64 && dtype != LN_INT32 && dtype != LN_BOOL) || info->elements || !info->shape ||
         info->shape->count > 1) {
         return LN_OK;
     }
@@ -116,6 +155,10 @@ ln_status ln_infer_elements(ln_node *node) {
         count = gathered(node, a, n, out);
     } else if (n >= 0 && ln_is(node, "Slice")) {
         count = sliced(node, a, n, out);
+    } else if (n >= 0 && ln_is(node, "Where")) {
+        count = chosen(node, a, n, out);
+    } else if (ln_is(node, "ConstantOfShape")) {
+        count = filled(node, out);
     }
     for (size_t i = 0; n >= 0 && i < sizeof passing / sizeof passing[0]; ++i) {
         if (ln_is(node, passing[i])) {

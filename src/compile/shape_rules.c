@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "compile/match.h"
 
-static ln_status give(const ln_node *node, int output, const ln_shape *shape) {
+ln_status ln_give_shape(const ln_node *node, int output, const ln_shape *shape) {
     if (output >= node->n_outputs || !node->outputs[output]) {
         return LN_OK;
     }
@@ -18,16 +18,16 @@ static ln_status give(const ln_node *node, int output, const ln_shape *shape) {
     return info->shape ? LN_OK : ln_keep_sizes(model, &info->shape, shape->rank, shape->dims);
 }
 
-static bool shape_at(const ln_node *node, int input, ln_shape *shape) {
+bool ln_shape_at(const ln_node *node, int input, ln_shape *shape) {
     return input < node->n_inputs && ln_known_shape(node->graph->model, node->inputs[input], shape);
 }
 
-static int64_t attribute_or(const ln_node *node, const char *name, int64_t otherwise) {
+int64_t ln_int_attribute(const ln_node *node, const char *name, int64_t otherwise) {
     const ln_attribute *attribute = ln_node_attribute(node, name);
     return attribute && attribute->type == LN_ATTRIBUTE_INT ? attribute->as.ints[0] : otherwise;
 }
 
-static void all_fresh(ln_model *model, ln_shape *shape, int from) {
+void ln_fresh_sizes(ln_model *model, ln_shape *shape, int from) {
     for (int i = from; i < shape->rank; ++i) {
         shape->dims[i] = ln_fresh_symbol(model);
     }
@@ -37,7 +37,7 @@ static void all_fresh(ln_model *model, ln_shape *shape, int from) {
 
 static ln_status same(ln_node *node) {
     ln_shape shape;
-    return shape_at(node, 0, &shape) ? give(node, 0, &shape) : LN_OK;
+    return ln_shape_at(node, 0, &shape) ? ln_give_shape(node, 0, &shape) : LN_OK;
 }
 
 static int64_t broadcast_size(ln_model *model, int64_t a, int64_t b) {
@@ -50,7 +50,7 @@ static int64_t broadcast_size(ln_model *model, int64_t a, int64_t b) {
     return ln_is_symbol(a) ? ln_fresh_symbol(model) : a;
 }
 
-static void broadcast_shapes(ln_model *model, ln_shape *a, const ln_shape *b) {
+void ln_broadcast_sizes(ln_model *model, ln_shape *a, const ln_shape *b) {
     const ln_shape x = *a;
     const int rank = x.rank > b->rank ? x.rank : b->rank;
     a->rank = rank;
@@ -67,44 +67,45 @@ static ln_status broadcast(ln_node *node) {
     if (node->domain[0] == 0 && node->opset < 7) {
         return same(node); /* old versions broadcast towards the first input */
     }
-    if (!shape_at(node, 0, &shape)) {
+    if (!ln_shape_at(node, 0, &shape)) {
         return LN_OK;
     }
     for (int i = 1; i < node->n_inputs; ++i) {
-        if (!shape_at(node, i, &other)) {
+        if (!ln_shape_at(node, i, &other)) {
             return LN_OK;
         }
-        broadcast_shapes(node->graph->model, &shape, &other);
+        ln_broadcast_sizes(node->graph->model, &shape, &other);
     }
-    return give(node, 0, &shape);
+    return ln_give_shape(node, 0, &shape);
 }
 
 /* Only the plain products, which exporters write; A and B of rank 2 and more. */
 static ln_status matmul(ln_node *node) {
     ln_shape a;
     ln_shape b;
-    if (node->domain[0] || !shape_at(node, 0, &a) || !shape_at(node, 1, &b) || a.rank < 2 || b.rank < 2) {
+    if (node->domain[0] || !ln_shape_at(node, 0, &a) || !ln_shape_at(node, 1, &b) || a.rank < 2 ||
+        b.rank < 2) {
         return LN_OK;
     }
-    const int64_t rows = a.dims[a.rank - 1 - (ln_is(node, "Gemm") && !attribute_or(node, "transA", 0))];
-    const int64_t cols = b.dims[b.rank - 1 - (ln_is(node, "Gemm") && attribute_or(node, "transB", 0))];
+    const int64_t rows = a.dims[a.rank - 1 - (ln_is(node, "Gemm") && !ln_int_attribute(node, "transA", 0))];
+    const int64_t cols = b.dims[b.rank - 1 - (ln_is(node, "Gemm") && ln_int_attribute(node, "transB", 0))];
     const int64_t m = ln_is(node, "Gemm") ? rows : a.dims[a.rank - 2];
     a.rank -= 2;
     b.rank -= 2;
-    broadcast_shapes(node->graph->model, &a, &b);
+    ln_broadcast_sizes(node->graph->model, &a, &b);
     a.dims[a.rank++] = m;
     a.dims[a.rank++] = cols;
-    return give(node, 0, &a);
+    return ln_give_shape(node, 0, &a);
 }
 
 static ln_status matmul_bias(ln_node *node) {
     ln_shape a;
     ln_shape b;
-    if (!shape_at(node, 0, &a) || !shape_at(node, 1, &b) || a.rank < 2 || b.rank != 2) {
+    if (!ln_shape_at(node, 0, &a) || !ln_shape_at(node, 1, &b) || a.rank < 2 || b.rank != 2) {
         return LN_OK;
     }
     a.dims[a.rank - 1] = b.dims[1];
-    return give(node, 0, &a);
+    return ln_give_shape(node, 0, &a);
 }
 
 /* Attribute `index` of a list of integers. */
@@ -121,7 +122,7 @@ static void window_sizes(const ln_node *node, const int64_t *kernel, ln_shape *s
     const int spatial = shape->rank - 2;
     const ln_attribute *automatic = ln_node_attribute(node, "auto_pad");
     const bool placed = automatic && automatic->as.strings[0].length != strlen("NOTSET");
-    const bool open = placed || attribute_or(node, "ceil_mode", 0) != 0;
+    const bool open = placed || ln_int_attribute(node, "ceil_mode", 0) != 0;
     for (int i = 0; i < spatial; ++i) {
         int64_t *size = &shape->dims[i + 2];
         const int64_t stride = listed(strides, i, 1);
@@ -138,7 +139,7 @@ static void window_sizes(const ln_node *node, const int64_t *kernel, ln_shape *s
 static ln_status conv(ln_node *node) {
     ln_shape x;
     ln_shape w;
-    if (!shape_at(node, 0, &x) || !shape_at(node, 1, &w) || x.rank != w.rank || x.rank < 3) {
+    if (!ln_shape_at(node, 0, &x) || !ln_shape_at(node, 1, &w) || x.rank != w.rank || x.rank < 3) {
         return LN_OK;
     }
     bool fixed = true;
@@ -149,58 +150,58 @@ static ln_status conv(ln_node *node) {
     if (fixed) {
         window_sizes(node, w.dims + 2, &x);
     } else {
-        all_fresh(node->graph->model, &x, 2);
+        ln_fresh_sizes(node->graph->model, &x, 2);
     }
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status conv_transpose(ln_node *node) {
     ln_shape x;
     ln_shape w;
-    if (!shape_at(node, 0, &x) || !shape_at(node, 1, &w) || x.rank != w.rank || x.rank < 3 ||
+    if (!ln_shape_at(node, 0, &x) || !ln_shape_at(node, 1, &w) || x.rank != w.rank || x.rank < 3 ||
         ln_is_symbol(w.dims[1])) {
         return LN_OK;
     }
-    x.dims[1] = w.dims[1] * attribute_or(node, "group", 1);
-    all_fresh(node->graph->model, &x, 2);
-    return give(node, 0, &x);
+    x.dims[1] = w.dims[1] * ln_int_attribute(node, "group", 1);
+    ln_fresh_sizes(node->graph->model, &x, 2);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status pool(ln_node *node) {
     ln_shape x;
     const ln_attribute *kernel = ln_node_attribute(node, "kernel_shape");
-    if (!kernel || !shape_at(node, 0, &x) || kernel->count != x.rank - 2) {
+    if (!kernel || !ln_shape_at(node, 0, &x) || kernel->count != x.rank - 2) {
         return LN_OK;
     }
     window_sizes(node, kernel->as.ints, &x);
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status global_pool(ln_node *node) {
     ln_shape x;
-    if (!shape_at(node, 0, &x)) {
+    if (!ln_shape_at(node, 0, &x)) {
         return LN_OK;
     }
     for (int i = 2; i < x.rank; ++i) {
         x.dims[i] = 1;
     }
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 /* The rank stays; sizes, but for the first `attribute_or` ones, are open. */
 static ln_status same_rank(ln_node *node) {
     ln_shape x;
-    if (!shape_at(node, 0, &x)) {
+    if (!ln_shape_at(node, 0, &x)) {
         return LN_OK;
     }
-    all_fresh(node->graph->model, &x, 0);
-    return give(node, 0, &x);
+    ln_fresh_sizes(node->graph->model, &x, 0);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status transpose(ln_node *node) {
     ln_shape x;
     const ln_attribute *perm = ln_node_attribute(node, "perm");
-    if (!shape_at(node, 0, &x) || (perm && perm->count != x.rank)) {
+    if (!ln_shape_at(node, 0, &x) || (perm && perm->count != x.rank)) {
         return LN_OK;
     }
     const ln_shape from = x;
@@ -211,20 +212,20 @@ static ln_status transpose(ln_node *node) {
         }
         x.dims[i] = from.dims[axis];
     }
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status reduce(ln_node *node) {
     ln_shape x;
     uint32_t mask;
     const bool arg = strncmp(node->op_type, "Arg", 3) == 0;
-    if (!shape_at(node, 0, &x) || x.rank > LN_MAX_RANK - 1) {
+    if (!ln_shape_at(node, 0, &x) || x.rank > LN_MAX_RANK - 1) {
         return LN_OK;
     }
     if (arg) {
-        const int axis = ln_shape_axis(attribute_or(node, "axis", 0), x.rank);
+        const int axis = ln_shape_axis(ln_int_attribute(node, "axis", 0), x.rank);
         mask = axis < 0 ? 0 : 1U << axis;
-    } else if (!ln_known_axes(node, 1, x.rank, &mask) || attribute_or(node, "noop_with_empty_axes", 0)) {
+    } else if (!ln_known_axes(node, 1, x.rank, &mask) || ln_int_attribute(node, "noop_with_empty_axes", 0)) {
         /* With that attribute an empty list means none: only a list that is there and not empty is sure. */
         const ln_value *axes = node->n_inputs > 1 && node->inputs[1] ? ln_node_constant(node, 1) : NULL;
         if (!axes || ln_value_count(axes) == 0 || !ln_known_axes(node, 1, x.rank, &mask)) {
@@ -235,125 +236,11 @@ static ln_status reduce(ln_node *node) {
     for (int i = 0; i < x.rank; ++i) {
         if (!(mask & (1U << i))) {
             y.dims[y.rank++] = x.dims[i];
-        } else if (attribute_or(node, "keepdims", 1)) {
+        } else if (ln_int_attribute(node, "keepdims", 1)) {
             y.dims[y.rank++] = 1;
         }
     }
-    return give(node, 0, &y);
-}
-
-static ln_status shape_of(ln_node *node) {
-    ln_shape x;
-    if (!shape_at(node, 0, &x) || ln_node_attribute(node, "start") || ln_node_attribute(node, "end")) {
-        return LN_OK;
-    }
-    const int64_t rank = x.rank;
-    const ln_shape y = ln_shape_of(1, &rank);
-    LN_TRY(give(node, 0, &y));
-    ln_value_info *info = ln_info(node->graph->model, node->outputs[0]);
-    return info->elements ? LN_OK : ln_keep_sizes(node->graph->model, &info->elements, x.rank, x.dims);
-}
-
-/* Takes one factor out of a list of sizes; false when it is not there. */
-static bool take_out(ln_shape *sizes, int64_t factor) {
-    for (int i = 0; i < sizes->rank; ++i) {
-        if (sizes->dims[i] == factor) {
-            sizes->dims[i] = sizes->dims[--sizes->rank];
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The size that -1 stands for: what is left of the input's sizes when those of the output are taken out. */
-static int64_t left_over(ln_model *model, ln_shape in, const ln_shape *out, int open) {
-    int64_t made = 1;
-    int64_t had = 1;
-    int64_t symbol = 1;
-    for (int i = 0; i < out->rank; ++i) {
-        if (i == open) {
-            continue;
-        }
-        if (ln_is_symbol(out->dims[i])) {
-            if (!take_out(&in, out->dims[i])) {
-                return ln_fresh_symbol(model);
-            }
-        } else if (out->dims[i] < 1 || out->dims[i] > INT32_MAX || made > INT32_MAX) {
-            return ln_fresh_symbol(model);
-        } else {
-            made *= out->dims[i];
-        }
-    }
-    for (int i = 0; i < in.rank; ++i) {
-        if (ln_is_symbol(in.dims[i]) ? symbol != 1 : in.dims[i] > INT32_MAX || had > INT32_MAX) {
-            return ln_fresh_symbol(model);
-        }
-        if (ln_is_symbol(in.dims[i])) {
-            symbol = in.dims[i];
-        } else {
-            had *= in.dims[i];
-        }
-    }
-    if (symbol == 1) {
-        return had % made == 0 ? had / made : ln_fresh_symbol(model);
-    }
-    return had == made ? symbol : ln_fresh_symbol(model);
-}
-
-static ln_status reshape(ln_node *node) {
-    ln_model *model = node->graph->model;
-    ln_shape x;
-    ln_shape y = {0};
-    int open = -1;
-    const bool known = shape_at(node, 0, &x);
-    const ln_attribute *attribute = ln_node_attribute(node, "shape");
-    if (attribute && attribute->type == LN_ATTRIBUTE_INTS && attribute->count <= LN_MAX_RANK) {
-        y = ln_shape_of(attribute->count, attribute->as.ints);
-    } else if (node->n_inputs > 1 && node->inputs[1]) {
-        ln_shape target;
-        y.rank = ln_known_ints(model, node->inputs[1], y.dims, LN_MAX_RANK);
-        if (y.rank < 0 && shape_at(node, 1, &target) && target.rank == 1 && !ln_is_symbol(target.dims[0]) &&
-            target.dims[0] <= LN_MAX_RANK) {
-            y.rank = (int)target.dims[0];
-            all_fresh(model, &y, 0);
-        }
-    } else {
-        return LN_OK;
-    }
-    if (y.rank < 0) {
-        return LN_OK;
-    }
-    bool sure = known;
-    for (int i = 0; i < y.rank; ++i) {
-        if (y.dims[i] == 0 && !attribute_or(node, "allowzero", 0)) {
-            y.dims[i] = known && i < x.rank ? x.dims[i] : ln_fresh_symbol(model);
-            sure = sure && i < x.rank;
-        } else if (y.dims[i] == -1) {
-            open = i;
-        } else if (y.dims[i] == LN_UNKNOWN_ELEMENT) {
-            y.dims[i] = ln_fresh_symbol(model);
-            sure = false;
-        }
-    }
-    if (open >= 0) {
-        y.dims[open] = sure ? left_over(model, x, &y, open) : ln_fresh_symbol(model);
-    }
-    return give(node, 0, &y);
-}
-
-static ln_status expand(ln_node *node) {
-    ln_shape x;
-    ln_shape y;
-    y.rank =
-        node->n_inputs > 1 ? ln_known_ints(node->graph->model, node->inputs[1], y.dims, LN_MAX_RANK) : -1;
-    if (y.rank < 0 || !shape_at(node, 0, &x)) {
-        return LN_OK;
-    }
-    for (int i = 0; i < y.rank; ++i) {
-        y.dims[i] = y.dims[i] == LN_UNKNOWN_ELEMENT ? ln_fresh_symbol(node->graph->model) : y.dims[i];
-    }
-    broadcast_shapes(node->graph->model, &x, &y);
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &y);
 }
 
 static ln_status unsqueeze(ln_node *node) {
@@ -362,7 +249,7 @@ static ln_status unsqueeze(ln_node *node) {
     const ln_attribute *axes = ln_node_attribute(node, "axes");
     const ln_value *list = node->n_inputs > 1 && node->inputs[1] ? ln_node_constant(node, 1) : NULL;
     const int64_t added = axes ? axes->count : list ? ln_value_count(list) : 0;
-    if (!shape_at(node, 0, &x) || added < 1 || added + x.rank > LN_MAX_RANK ||
+    if (!ln_shape_at(node, 0, &x) || added < 1 || added + x.rank > LN_MAX_RANK ||
         !ln_known_axes(node, 1, x.rank + (int)added, &mask)) {
         return LN_OK;
     }
@@ -370,14 +257,14 @@ static ln_status unsqueeze(ln_node *node) {
     for (int i = 0, from = 0; i < y.rank; ++i) {
         y.dims[i] = (mask & (1U << i)) || from >= x.rank ? 1 : x.dims[from++];
     }
-    return give(node, 0, &y);
+    return ln_give_shape(node, 0, &y);
 }
 
 static ln_status squeeze(ln_node *node) {
     ln_shape x;
     uint32_t mask;
     const bool listed_axes = ln_node_attribute(node, "axes") || (node->n_inputs > 1 && node->inputs[1]);
-    if (!listed_axes || !shape_at(node, 0, &x) || !ln_known_axes(node, 1, x.rank, &mask)) {
+    if (!listed_axes || !ln_shape_at(node, 0, &x) || !ln_known_axes(node, 1, x.rank, &mask)) {
         return LN_OK;
     }
     ln_shape y = {0};
@@ -386,47 +273,47 @@ static ln_status squeeze(ln_node *node) {
             y.dims[y.rank++] = x.dims[i];
         }
     }
-    return give(node, 0, &y);
+    return ln_give_shape(node, 0, &y);
 }
 
 static ln_status flatten(ln_node *node) {
     ln_shape x;
     ln_shape y = {.rank = 2};
-    all_fresh(node->graph->model, &y, 0);
-    const int64_t axis = attribute_or(node, "axis", 1);
-    if (axis == 1 && shape_at(node, 0, &x) && x.rank >= 1) {
+    ln_fresh_sizes(node->graph->model, &y, 0);
+    const int64_t axis = ln_int_attribute(node, "axis", 1);
+    if (axis == 1 && ln_shape_at(node, 0, &x) && x.rank >= 1) {
         y.dims[0] = x.dims[0];
-        y.dims[1] = left_over(node->graph->model, x, &y, 1);
+        y.dims[1] = ln_left_over(node->graph->model, x, &y, 1);
     }
-    return give(node, 0, &y);
+    return ln_give_shape(node, 0, &y);
 }
 
 static ln_status concat(ln_node *node) {
     ln_shape y;
     ln_shape x;
-    if (!shape_at(node, 0, &y)) {
+    if (!ln_shape_at(node, 0, &y)) {
         return LN_OK;
     }
-    const int axis = ln_shape_axis(attribute_or(node, "axis", 1), y.rank);
+    const int axis = ln_shape_axis(ln_int_attribute(node, "axis", 1), y.rank);
     for (int i = 1; i < node->n_inputs && axis >= 0; ++i) {
-        if (!shape_at(node, i, &x) || x.rank != y.rank) {
-            all_fresh(node->graph->model, &y, 0);
+        if (!ln_shape_at(node, i, &x) || x.rank != y.rank) {
+            ln_fresh_sizes(node->graph->model, &y, 0);
             break;
         }
         const bool open = ln_is_symbol(x.dims[axis]) || ln_is_symbol(y.dims[axis]);
         y.dims[axis] = open ? ln_fresh_symbol(node->graph->model) : x.dims[axis] + y.dims[axis];
     }
-    return axis < 0 ? LN_OK : give(node, 0, &y);
+    return axis < 0 ? LN_OK : ln_give_shape(node, 0, &y);
 }
 
 static ln_status split(ln_node *node) {
     ln_shape x;
     int64_t sizes[LN_MAX_RANK];
     const ln_attribute *attribute = ln_node_attribute(node, "split");
-    if (!shape_at(node, 0, &x)) {
+    if (!ln_shape_at(node, 0, &x)) {
         return LN_OK;
     }
-    const int axis = ln_shape_axis(attribute_or(node, "axis", 0), x.rank);
+    const int axis = ln_shape_axis(ln_int_attribute(node, "axis", 0), x.rank);
     int count = attribute && attribute->count <= LN_MAX_RANK ? attribute->count : -1;
     if (count >= 0) {
         memcpy(sizes, attribute->as.ints, (size_t)count * sizeof *sizes);
@@ -435,7 +322,7 @@ static ln_status split(ln_node *node) {
     }
     for (int i = 0; i < node->n_outputs && axis >= 0; ++i) {
         x.dims[axis] = i < count && sizes[i] >= 0 ? sizes[i] : ln_fresh_symbol(node->graph->model);
-        LN_TRY(give(node, i, &x));
+        LN_TRY(ln_give_shape(node, i, &x));
     }
     return LN_OK;
 }
@@ -443,7 +330,7 @@ static ln_status split(ln_node *node) {
 static ln_status slice(ln_node *node) {
     ln_model *model = node->graph->model;
     ln_shape x;
-    if (!shape_at(node, 0, &x)) {
+    if (!ln_shape_at(node, 0, &x)) {
         return LN_OK;
     }
     int64_t axes[LN_MAX_RANK];
@@ -456,7 +343,7 @@ static ln_status slice(ln_node *node) {
         count = ln_known_ints(model, node->inputs[3], axes, LN_MAX_RANK);
     }
     if (count < 0) {
-        all_fresh(model, &x, 0);
+        ln_fresh_sizes(model, &x, 0);
     }
     for (int i = 0; i < count; ++i) {
         const int axis = ln_shape_axis(axes[i], x.rank);
@@ -465,16 +352,17 @@ static ln_status slice(ln_node *node) {
         }
         x.dims[axis] = ln_fresh_symbol(model);
     }
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 static ln_status gather(ln_node *node) {
     ln_shape x;
     ln_shape indices;
-    if (!shape_at(node, 0, &x) || !shape_at(node, 1, &indices) || x.rank + indices.rank - 1 > LN_MAX_RANK) {
+    if (!ln_shape_at(node, 0, &x) || !ln_shape_at(node, 1, &indices) ||
+        x.rank + indices.rank - 1 > LN_MAX_RANK) {
         return LN_OK;
     }
-    const int axis = ln_shape_axis(attribute_or(node, "axis", 0), x.rank);
+    const int axis = ln_shape_axis(ln_int_attribute(node, "axis", 0), x.rank);
     ln_shape y = {0};
     for (int i = 0; i < x.rank && axis >= 0; ++i) {
         for (int j = 0; i == axis && j < indices.rank; ++j) {
@@ -484,36 +372,32 @@ static ln_status gather(ln_node *node) {
             y.dims[y.rank++] = x.dims[i];
         }
     }
-    return axis < 0 ? LN_OK : give(node, 0, &y);
+    return axis < 0 ? LN_OK : ln_give_shape(node, 0, &y);
 }
 
 static ln_status topk(ln_node *node) {
     ln_shape x;
     int64_t k;
-    const int axis = shape_at(node, 0, &x) ? ln_shape_axis(attribute_or(node, "axis", -1), x.rank) : -1;
+    const int axis =
+        ln_shape_at(node, 0, &x) ? ln_shape_axis(ln_int_attribute(node, "axis", -1), x.rank) : -1;
     if (axis < 0) {
         return LN_OK;
     }
     const bool known = node->n_inputs > 1 && ln_known_ints(node->graph->model, node->inputs[1], &k, 1) == 1;
     x.dims[axis] = known && k >= 0 ? k : ln_fresh_symbol(node->graph->model);
-    LN_TRY(give(node, 0, &x));
-    return give(node, 1, &x);
-}
-
-static ln_status as_second(ln_node *node) {
-    ln_shape shape;
-    return shape_at(node, 1, &shape) ? give(node, 0, &shape) : LN_OK;
+    LN_TRY(ln_give_shape(node, 0, &x));
+    return ln_give_shape(node, 1, &x);
 }
 
 /* Batch and channels of the image, sizes of the grid. */
 static ln_status grid_sample(ln_node *node) {
     ln_shape x;
     ln_shape grid;
-    if (!shape_at(node, 0, &x) || !shape_at(node, 1, &grid) || x.rank != grid.rank || x.rank < 3) {
+    if (!ln_shape_at(node, 0, &x) || !ln_shape_at(node, 1, &grid) || x.rank != grid.rank || x.rank < 3) {
         return LN_OK;
     }
     memcpy(x.dims + 2, grid.dims + 1, (size_t)(x.rank - 2) * sizeof *x.dims);
-    return give(node, 0, &x);
+    return ln_give_shape(node, 0, &x);
 }
 
 typedef struct rule {
@@ -524,61 +408,68 @@ typedef struct rule {
 /* Operators whose output 0 is shaped as input 0, each between blanks. */
 static const char shape_keeping[] =
     " Abs BatchNormalization BiasGelu Cast Ceil Clip Cos CumSum Dropout Elu Erf Exp FastGelu Floor Gelu"
-    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LRN LayerNormalization"
+    " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization IsNaN LRN LayerNormalization"
     " LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuickGelu RMSNormalization Reciprocal Relu Round"
     " ScatterElements ScatterND Selu Sigmoid Sign SimplifiedLayerNormalization Sin SkipLayerNormalization"
-    " SkipSimplifiedLayerNormalization Softmax Softplus Softsign Sqrt Swish Tanh"
+    " SkipSimplifiedLayerNormalization Softmax Softplus Softsign Sqrt Swish Tanh Trilu"
     " ";
 
 /* Sorted by name. */
-static const rule rules[] = {{"Add", broadcast},
-                             {"ArgMax", reduce},
-                             {"ArgMin", reduce},
-                             {"AveragePool", pool},
-                             {"Concat", concat},
-                             {"Conv", conv},
-                             {"ConvTranspose", conv_transpose},
-                             {"Div", broadcast},
-                             {"Equal", broadcast},
-                             {"Expand", expand},
-                             {"Flatten", flatten},
-                             {"Gather", gather},
-                             {"GatherElements", as_second},
-                             {"Gemm", matmul},
-                             {"GlobalAveragePool", global_pool},
-                             {"GlobalMaxPool", global_pool},
-                             {"Greater", broadcast},
-                             {"GreaterOrEqual", broadcast},
-                             {"GridSample", grid_sample},
-                             {"Less", broadcast},
-                             {"LessOrEqual", broadcast},
-                             {"MatMul", matmul},
-                             {"MatMulBias", matmul_bias},
-                             {"Max", broadcast},
-                             {"MaxPool", pool},
-                             {"Min", broadcast},
-                             {"Mul", broadcast},
-                             {"Pad", same_rank},
-                             {"Pow", broadcast},
-                             {"ReduceL2", reduce},
-                             {"ReduceMax", reduce},
-                             {"ReduceMean", reduce},
-                             {"ReduceMin", reduce},
-                             {"ReduceSum", reduce},
-                             {"Reshape", reshape},
-                             {"Resize", same_rank},
-                             {"Shape", shape_of},
-                             {"Slice", slice},
-                             {"Split", split},
-                             {"Squeeze", squeeze},
-                             {"Sub", broadcast},
-                             {"Sum", broadcast},
-                             {"Tile", same_rank},
-                             {"TopK", topk},
-                             {"Transpose", transpose},
-                             {"Unsqueeze", unsqueeze},
-                             {"Upsample", same_rank},
-                             {"Where", broadcast}};
+static const rule rules[] = {
+    {"Add", broadcast},
+    {"And", broadcast},
+    {"ArgMax", reduce},
+    {"ArgMin", reduce},
+    {"AveragePool", pool},
+    {"Concat", concat},
+    {"ConstantOfShape", ln_shape_rule_constant_of_shape},
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"Div", broadcast},
+    {"Equal", broadcast},
+    {"Expand", ln_shape_rule_expand},
+    {"Flatten", flatten},
+    {"Gather", gather},
+    {"GatherElements", ln_shape_rule_like_indices},
+    {"GatherND", ln_shape_rule_gather_nd},
+    {"Gemm", matmul},
+    {"GlobalAveragePool", global_pool},
+    {"GlobalMaxPool", global_pool},
+    {"Greater", broadcast},
+    {"GreaterOrEqual", broadcast},
+    {"GridSample", grid_sample},
+    {"Less", broadcast},
+    {"LessOrEqual", broadcast},
+    {"MatMul", matmul},
+    {"MatMulBias", matmul_bias},
+    {"Max", broadcast},
+    {"MaxPool", pool},
+    {"Min", broadcast},
+    {"Mul", broadcast},
+    {"Or", broadcast},
+    {"Pad", same_rank},
+    {"Pow", broadcast},
+    {"Range", ln_shape_rule_range},
+    {"ReduceL2", reduce},
+    {"ReduceMax", reduce},
+    {"ReduceMean", reduce},
+    {"ReduceMin", reduce},
+    {"ReduceSum", reduce},
+    {"Reshape", ln_shape_rule_reshape},
+    {"Resize", same_rank},
+    {"Shape", ln_shape_rule_shape},
+    {"Slice", slice},
+    {"Split", split},
+    {"Squeeze", squeeze},
+    {"Sub", broadcast},
+    {"Sum", broadcast},
+    {"Tile", same_rank},
+    {"TopK", topk},
+    {"Transpose", transpose},
+    {"Unsqueeze", unsqueeze},
+    {"Upsample", same_rank},
+    {"Where", broadcast},
+};
 
 static int by_name(const void *key, const void *row) {
     return strcmp(key, ((const rule *)row)->name);

@@ -10,6 +10,20 @@
 /* Finds the shapes of a node's outputs from those of its inputs; leaves those it does not know. */
 typedef ln_status ln_shape_rule(ln_node *node);
 
+/* Rules of shape_rules_sizes.c. */
+ln_shape_rule ln_shape_rule_shape, ln_shape_rule_reshape, ln_shape_rule_expand,
+    ln_shape_rule_constant_of_shape, ln_shape_rule_like_indices, ln_shape_rule_range, ln_shape_rule_gather_nd;
+
+/* What rules are written with: giving an output its shape, unless it has one; the shape of an input; an attribute; fresh symbols
+ * from axis `from` on; a broadcast with b. */
+ln_status ln_give_shape(const ln_node *node, int output, const ln_shape *shape);
+bool ln_shape_at(const ln_node *node, int input, ln_shape *shape);
+int64_t ln_int_attribute(const ln_node *node, const char *name, int64_t otherwise);
+void ln_fresh_sizes(ln_model *model, ln_shape *shape, int from);
+void ln_broadcast_sizes(ln_model *model, ln_shape *a, const ln_shape *b);
+/* The size that -1 stands for in axis `open`: what is left of the input's sizes when those of the output are taken out. */
+int64_t ln_left_over(ln_model *model, ln_shape in, const ln_shape *out, int open);
+
 /* The rule of an operator, or NULL. */
 ln_shape_rule *ln_shape_rule_of(const char *op_type);
 /* Elements of a node's output, where it is a small integer tensor. */
