@@ -11,6 +11,7 @@ static const ln_rewrite rewrites[] = {
     {"drop-no-ops", 2, ln_rewrite_drop_no_ops},
     {"merge-equal", 2, ln_rewrite_merge_equal},
     {"widen-halves", 2, ln_rewrite_widen_halves},
+    {"fuse-attention", 2, ln_rewrite_fuse_attention},
     {"find-activations", 2, ln_rewrite_find_activations},
     {"fuse-layer-norm", 2, ln_rewrite_fuse_layer_norm},
     {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},
