@@ -7,8 +7,7 @@
  * would cost as much as the product, it is read where it lies: rows of B directly, columns of B by the dot
  * products of gemv_f32.c.
  *
- * A is read where it lies, a few rows side by side; only when its rows are not contiguous is it packed, tile
- * by tile.
+ * A is read where it lies, a few rows side by side, or packed tile by tile: see packs_a.
  *
  * The loops of a task are k blocks, then tiles of A, then panels of B, so that a block of B stays in the L2
  * cache while a tile of A stays in L1. Sums are independent of all these sizes.
@@ -22,8 +21,9 @@ enum {
     MIN_TASK_PRODUCTS =
         256 * 1024, /* below this, about 10 microseconds, splitting costs more than it gives */
     MAX_TASKS = 64,
-    PANEL_GROUP = 4, /* the widest tile takes this many */
-    DIRECT_ROWS = 8  /* up to here an unpacked B is read in place */
+    PANEL_GROUP = 4,   /* the widest tile takes this many */
+    PACKED_PANELS = 6, /* a task of fewer panels reads rows of A in place */
+    DIRECT_ROWS = 8    /* up to here an unpacked B is read in place */
 };
 
 /* How B reaches the tiles. */
@@ -83,8 +83,13 @@ static gemm_grid grid_of(const ln_gemm_f32_args *args) {
     }
 }
 
-static bool packs_a(const ln_gemm_f32_args *args) {
-    return args->a_col_stride != 1;
+/*
+ * Rows that are not contiguous are packed; and in the simd128 build all rows, where enough panels pay for it: without
+ * fused multiply-add a tile needs the registers that the addresses of its rows take.
+ */
+static bool packs_a(const ln_gemm_f32_args *args, const gemm_grid *grid) {
+    const bool pays = args->m >= 4 && grid->panel_step >= PACKED_PANELS && grid->route != B_DOT;
+    return args->a_col_stride != 1 || (!LN_RELAXED && pays);
 }
 
 static size_t packed_b_bytes(size_t k, size_t n) {
@@ -129,7 +134,7 @@ static size_t scratch_bytes(const ln_gemm_f32_args *args) {
         return 0;
     }
     const gemm_grid grid = grid_of(args);
-    const size_t a_elems = packs_a(args) ? grid.k_step * LN_TILE_ROWS : 0;
+    const size_t a_elems = packs_a(args, &grid) ? grid.k_step * LN_TILE_ROWS : 0;
     return (b_scratch_elems(&grid) + a_elems) * sizeof(float);
 }
 
@@ -182,7 +187,7 @@ static void run_block(const ln_gemm_f32_args *args, const gemm_block *block, con
         const size_t rows = ln_tile_f32_begin(args->m, t + 1) - row;
         const float *a = args->a + row * args->a_row_stride + block->k_begin * args->a_col_stride;
         size_t a_stride = args->a_row_stride;
-        if (packs_a(args)) {
+        if (a_scratch != NULL) {
             ln_tile_f32_pack_a(a_scratch, a, args->a_row_stride, args->a_col_stride, rows, block->k);
             a = a_scratch;
             a_stride = 0;
@@ -209,7 +214,7 @@ static void task(const ln_gemm_f32_args *args, size_t index, void *scratch) {
     const size_t rows = ln_tile_f32_begin(args->m, tile_end) - row;
     ln_tile_f32_out out = output_of(args);
     float *const b_scratch = scratch;
-    float *const a_scratch = b_scratch + b_scratch_elems(&grid);
+    float *const a_scratch = packs_a(args, &grid) ? b_scratch + b_scratch_elems(&grid) : NULL;
     if (grid.route == B_DOT) {
         ln_gemv_f32_dot(args, &out, col, columns);
     } else {

@@ -358,10 +358,34 @@ size_t ln_tile_f32_begin(size_t m, size_t index) {
     return index * (m / count) + (index < higher ? index : higher);
 }
 
+/* Steps [0, k) of four rows of A, k a multiple of four; the packed tile is `rows` high. */
+static void pack_four_rows(float *packed, const float *a, size_t row_stride, size_t rows, size_t k) {
+    LN_LOOP_ROLLED
+    for (size_t l = 0; l < k; l += 4) {
+        ln_v32f block[4];
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 4; i++) {
+            block[i] = ln_load(a + i * row_stride + l);
+        }
+        ln_transpose_4x4(block);
+        LN_LOOP_UNROLLED
+        for (size_t j = 0; j < 4; j++) {
+            ln_store(packed + (l + j) * rows, block[j]);
+        }
+    }
+}
+
 void ln_tile_f32_pack_a(float *packed, const float *a, size_t row_stride, size_t col_stride, size_t rows,
                         size_t k) {
-    for (size_t l = 0; l < k; l++) {
-        for (size_t i = 0; i < rows; i++) {
+    size_t row = 0;
+    size_t begin = 0; /* steps before it are done for rows before `row` */
+    if (col_stride == 1 && rows >= 4) {
+        begin = k - k % 4;
+        row = 4;
+        pack_four_rows(packed, a, row_stride, rows, begin);
+    }
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t l = i < row ? begin : 0; l < k; l++) {
             packed[l * rows + i] = a[i * row_stride + l * col_stride];
         }
     }
