@@ -391,9 +391,7 @@ def constants(suite):
         expected=lambda x: other + x,
         opset=13,
     )
-    nibbles = helper.make_sparse_tensor(
-        helper.make_tensor("v", onnx.TensorProto.INT4, [3], [-8, 7, 3]), helper.make_tensor("i", INT64, [3], [1, 5, 6]), [2, 4]
-    )
+    nibbles = helper.make_sparse_tensor(helper.make_tensor("v", onnx.TensorProto.INT4, [3], [-8, 7, 3]), helper.make_tensor("i", INT64, [3], [1, 5, 6]), [2, 4])
     _add(
         suite,
         "constant_sparse_int4",

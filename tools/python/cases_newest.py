@@ -86,17 +86,13 @@ def moved(suite):
     )
     positive = suite.uniform(0.2, 3, 2, 3, 4)
     suite.case("reducelogsum_v28", "ReduceLogSum", [positive, np.array([1])], opset=OPSET, expected=lambda x, a: np.log(x.sum(1, keepdims=True)))
-    suite.case(
-        "reducelogsumexp_v28", "ReduceLogSumExp", [positive, np.array([1])], opset=OPSET, expected=lambda x, a: np.log(np.exp(x).sum(1, keepdims=True))
-    )
+    suite.case("reducelogsumexp_v28", "ReduceLogSumExp", [positive, np.array([1])], opset=OPSET, expected=lambda x, a: np.log(np.exp(x).sum(1, keepdims=True)))
 
 
 def optionals(suite):
     x = suite.floats(2, 3)
     some = helper.make_node("Optional", ["x"], ["o"])
-    none = helper.make_node(
-        "Optional", [], ["n"], type=helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-    )
+    none = helper.make_node("Optional", [], ["n"], type=helper.make_tensor_type_proto(TensorProto.FLOAT, None))
     nodes = [
         some,
         none,

@@ -91,7 +91,14 @@ def pools(suite):
     )
     suite.case("averagepool_1d_ceil", "AveragePool", [suite.floats(1, 2, 8)], {"kernel_shape": [3], "strides": [3], "ceil_mode": 1}, opset=19)
     beyond = {"kernel_shape": [9, 9], "strides": [9, 9], "ceil_mode": 1}
-    suite.case("averagepool_window_beyond_the_input_ceil", "AveragePool", [suite.floats(1, 2, 7, 5)], beyond, opset=19, differs={"reference": "divides by more than lies inside"})
+    suite.case(
+        "averagepool_window_beyond_the_input_ceil",
+        "AveragePool",
+        [suite.floats(1, 2, 7, 5)],
+        beyond,
+        opset=19,
+        differs={"reference": "divides by more than lies inside"},
+    )
     suite.case("maxpool_int8", "MaxPool", [suite.integers(-128, 127, 1, 2, 5, 5, dtype=np.int8)], {"kernel_shape": [2, 2]}, opset=12)
     pooled = np.array([[[[5, 9], [3, 7]]]], np.float32)
     suite.case("maxunpool_v11", "MaxUnpool", [pooled, np.array([[[[5, 7], [13, 15]]]])], {"kernel_shape": [2, 2], "strides": [2, 2]}, opset=11)

@@ -51,7 +51,7 @@ def text(suite):
             [np.array(letters, object)],
             {"case_change_action": change},
             opset=10,
-            expected=lambda x, c=change: np.array(["".join(chr((lower if c == "LOWER" else upper)(ord(l))) for l in word) for word in x], object),
+            expected=lambda x, c=change: np.array(["".join(chr((lower if c == "LOWER" else upper)(ord(letter))) for letter in word) for word in x], object),
             differs={"reference": "takes the full mappings, of one letter to several"},
         )
     suite.case("text_stringsplit_limit", "StringSplit", [np.array(["a-b-c", "-x-", "y"], object)], {"delimiter": "-", "maxsplit": 1}, opset=20, outputs=2)
