@@ -30,8 +30,8 @@ enum {
     FEW_TILES = 16,       /* a task has at least these where the image does */
     FEW_CHANNELS = 64,    /* and at least these output channels, */
     CHANNEL_TASKS = 16,   /* which are split for no more tasks than this */
-    LEAST_CHANNELS = 16,  /* below, or on smaller images, transforms cost more than they save */
-    LEAST_PIXELS = 12 * 12
+    LEAST_CHANNELS = 12,  /* below, or on smaller images, transforms cost more than they save */
+    LEAST_PIXELS = 8 * 8
 };
 
 /* The sizes a task works with. */
