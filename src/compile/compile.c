@@ -10,6 +10,8 @@ static const ln_rewrite rewrites[] = {
     {"fold-constants", 1, ln_rewrite_fold_constants},
     {"drop-no-ops", 2, ln_rewrite_drop_no_ops},
     {"merge-equal", 2, ln_rewrite_merge_equal},
+    {"collapse-reshapes", 2, ln_rewrite_collapse_reshapes},
+    {"push-transposes", 2, ln_rewrite_push_transposes},
     {"widen-halves", 2, ln_rewrite_widen_halves},
     {"fuse-attention", 2, ln_rewrite_fuse_attention},
     {"find-activations", 2, ln_rewrite_find_activations},

@@ -64,6 +64,8 @@ ln_status ln_rewrite_drop_dead(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_batch_norm(ln_graph *graph, int *fired);
 ln_status ln_rewrite_drop_no_ops(ln_graph *graph, int *fired);
 ln_status ln_rewrite_merge_equal(ln_graph *graph, int *fired);
+ln_status ln_rewrite_push_transposes(ln_graph *graph, int *fired);
+ln_status ln_rewrite_collapse_reshapes(ln_graph *graph, int *fired);
 ln_status ln_rewrite_widen_halves(ln_graph *graph, int *fired);
 ln_status ln_rewrite_find_activations(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_layer_norm(ln_graph *graph, int *fired);

@@ -46,7 +46,7 @@ typedef struct ln_value_info {
     const char *doc_string;
     const ln_sizes *shape;    /* found while compiling, NULL when not even the rank is known */
     const ln_sizes *elements; /* of a small integer tensor; NULL when they are not known */
-    int32_t uses;        /* node inputs and graph outputs that read it, in all graphs */
+    int32_t uses;             /* node inputs and graph outputs that read it, in all graphs */
     bool constant_block; /* constant->data is an ln_alloc block of its own that may be freed once packed */
     bool is_graph_input;
     bool is_graph_output;
@@ -176,7 +176,7 @@ typedef struct ln_model {
     int32_t values_capacity;
     ln_repacking *repackings; /* newest first */
     size_t repacking_room;    /* bytes that further ones may take; 0 until a session allows some */
-    int64_t n_symbols; /* sizes that shape inference has named */
+    int64_t n_symbols;        /* sizes that shape inference has named */
 } ln_model;
 
 ln_model *ln_model_new(ln_context *context);

@@ -98,7 +98,8 @@ bool ln_activation_of(const ln_node *node, ln_activation_f32 *activation) {
     *activation = (ln_activation_f32){true, row->kind, attribute_or(node, row->alpha_name, row->alpha),
                                       attribute_or(node, row->beta_name, row->beta)};
     const ln_attribute *form = row->kind == LN_UNARY_GELU ? ln_node_attribute(node, "approximate") : NULL;
-    if (form && form->as.strings[0].length == strlen("tanh")) { /* "none" is as long: its first letter tells */
+    if (form &&
+        form->as.strings[0].length == strlen("tanh")) { /* "none" is as long: its first letter tells */
         activation->kind = form->as.strings[0].data[0] == 't' ? LN_UNARY_GELU_TANH : LN_UNARY_GELU;
     }
     return true;

@@ -208,3 +208,41 @@ describe('widen-halves', () => {
     assert.equal((await compare('y = Gather(t, x)', table)).fired['widen-halves'], 0);
   });
 });
+
+describe('push-transposes', () => {
+  const image = { inputs: { x: ['n', 3, 4, 5] }, outputs: { y: undefined }, constants: { c: [3] }, feeds: { x: tensor([2, 3, 4, 5]) } };
+  const there = 'Transpose<perm=[0, 2, 3, 1]>';
+  const back = 'Transpose<perm=[0, 3, 1, 2]>';
+  for (const [text, left] of [
+    [`Neg(${back}(${there}(x)))`, { Neg: 1 }],
+    [`Neg(${there}(${there}(x)))`, { Transpose: 1, Neg: 1 }],
+    [`Neg(${back}(Relu(Mul(Add(${there}(x), c), 2))))`, { Neg: 1, Relu: 1, Mul: 1, Add: 1 }],
+    [`Neg(Transpose<perm=[0, 1, 3, 2]>(Exp(Sub(c, ${there}(x)))))`, { Neg: 1, Exp: 1, Sub: 1, Transpose: 1 }],
+    [`Neg(Add(${there}(x), ${there}(Relu(x))))`, { Neg: 1, Add: 1, Relu: 1, Transpose: 1 }],
+    [`Neg(${back}(Add(${there}(x), ${there}(Relu(x)))))`, { Neg: 1, Add: 1, Relu: 1 }],
+  ]) {
+    test(text, async () => assert.deepEqual((await compare(`y = ${text}`, image)).operators, left));
+  }
+  for (const [why, text, constants] of [
+    ['through what works along an axis', `y = ${back}(Softmax<axis=-1>(${there}(x)))`],
+    ['with a constant of two long axes', `y = ${back}(Add(${there}(x), c))`, { c: [5, 3] }],
+    ['when somebody reads what is between', `t = ${there}(x)\ny = Add(${back}(Relu(t)), ReduceSum(t))`],
+    ['when two are transposed differently', 'y = Add(Transpose<perm=[0, 1, 3, 2]>(x), Transpose<perm=[0, 3, 1, 2]>(x))'],
+  ]) {
+    const feeds = why.includes('differently') ? { x: tensor([2, 4, 4, 4]) } : image.feeds;
+    const inputs = why.includes('differently') ? { x: ['n', 4, 4, 4] } : image.inputs;
+    test(`not ${why}`, async () => assert.equal((await compare(text, { ...image, inputs, feeds, constants: constants ?? image.constants })).fired['push-transposes'], 0));
+  }
+});
+
+describe('collapse-reshapes', () => {
+  const matrix = { inputs: { x: ['n', 6] }, outputs: { y: undefined }, feeds: { x: tensor([4, 6]) } };
+  for (const [text, left] of [
+    ['Neg(Reshape(Reshape(x, [-1, 2, 3]), [-1, 3]))', { Reshape: 1, Neg: 1 }],
+    ['Neg(Reshape(Unsqueeze(x, [1]), [3, -1]))', { Reshape: 1, Neg: 1 }],
+    ['Neg(Squeeze(Unsqueeze(x, [1]), [1]))', { Neg: 1 }],
+  ]) {
+    test(text, async () => assert.deepEqual((await compare(`y = ${text}`, matrix)).operators, left));
+  }
+  test('not when a size is copied', async () => assert.equal((await compare('y = Neg(Reshape(Reshape(x, [3, -1, 2]), [0, -1]))', matrix)).fired['collapse-reshapes'], 0));
+});
