@@ -1,6 +1,8 @@
 // Writes the measured part of docs/performance.md, between its two marks, from what the benches saved.
 //
-//   node bench/report.mjs RUN.json [--browser BROWSER.json] [--doc FILE]
+//   node bench/report.mjs RUN.json ... [--browser BROWSER.json] [--doc FILE]
+//
+// Several runs of one machine are joined: models of the corpora and of the zoo may be measured apart.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +14,9 @@ const { values: args, positionals } = parseArgs({
   allowPositionals: true,
   options: { browser: { type: 'string' }, doc: { type: 'string', default: join(root, 'docs', 'performance.md') } },
 });
-const run = JSON.parse(readFileSync(positionals[0], 'utf8'));
+const runs = positionals.map((file) => JSON.parse(readFileSync(file, 'utf8')));
+const bandwidth = Math.max(...runs.map((each) => each.bandwidth_gb_s));
+const run = { ...runs[0], models: runs.flatMap(({ models }) => models), decode: runs.flatMap(decodeOf), bandwidth_gb_s: bandwidth };
 const browser = args.browser && JSON.parse(readFileSync(args.browser, 'utf8'));
 const MARKS = ['<!-- measured -->', '<!-- end of what was measured -->'];
 
@@ -39,6 +43,12 @@ const [before, rest] = page.split(MARKS[0]);
 const after = rest?.split(MARKS[1])[1];
 if (after === undefined) throw new Error(`${args.doc} lacks the marks ${MARKS.join(' and ')}`);
 writeFileSync(args.doc, `${before}${MARKS[0]}\n\n${text.filter(Boolean).join('\n\n')}\n\n${MARKS[1]}${after}`);
+
+/** A run's decoding loops, their shares by the bandwidth of the run that found most: the others were disturbed. */
+function decodeOf({ decode = [], bandwidth_gb_s: own }) {
+  const rescaled = (columns) => Object.fromEntries(Object.entries(columns).map(([column, { tokens_s, bandwidth: share }]) => [column, { tokens_s, bandwidth: (share * own) / bandwidth }]));
+  return decode.map((each) => ({ ...each, columns: rescaled(each.columns) }));
+}
 
 function machine() {
   const versions = Object.entries(run.versions).map(([name, version]) => `${name} ${version}`).join(', ');

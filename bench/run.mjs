@@ -68,19 +68,24 @@ for (const count of report.thread_counts) {
 }
 
 console.log(line('model', [...COLUMNS.map((each) => each.replace('_ms', '')), 'web/relaxed', 'web/simd']));
-for (const model of listModels({ zoo: args.zoo, only: args.models, skip: args.skip })) await measureModel(model);
-for (const group of new Set(report.models.map((each) => each.group))) {
-  const means = geometricMeans(report.models.filter((each) => each.group === group));
-  (report.geomeans ??= {})[group] = means;
-  console.log(`${group}: ${summary(means)}`);
+for (const model of listModels({ zoo: args.zoo, only: args.models, skip: args.skip })) {
+  await measureModel(model);
+  addMeans();
+  // Saved as it grows: a long run that is ended early leaves what it has measured.
+  if (args.json) writeFileSync(args.json, `${JSON.stringify(report, null, 1)}\n`);
 }
-// The mean that targets speak of leaves the zoo out, whose models are many sizes of few.
-const counted = report.models.filter(({ group }) => group !== 'zoo');
-report.geomean = geometricMeans(counted.length ? counted : report.models);
+for (const [group, means] of Object.entries(report.geomeans)) console.log(`${group}: ${summary(means)}`);
 console.log(summary(report.geomean));
-if (args.json) writeFileSync(args.json, `${JSON.stringify(report, null, 1)}\n`);
 // onnxruntime-web's threads would keep the process alive.
 process.exit(0);
+
+/** Means by group, and the one that targets speak of: it leaves the zoo out, whose models are many sizes of few. */
+function addMeans() {
+  const groups = [...new Set(report.models.map((each) => each.group))];
+  report.geomeans = Object.fromEntries(groups.map((group) => [group, geometricMeans(report.models.filter((each) => each.group === group))]));
+  const counted = report.models.filter(({ group }) => group !== 'zoo');
+  report.geomean = geometricMeans(counted.length ? counted : report.models);
+}
 
 /** Measures the model's cases at every thread count. */
 async function measureModel(model) {
