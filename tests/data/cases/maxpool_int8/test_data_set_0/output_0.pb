@@ -1,1 +1,1 @@
-By0J <GGî__O_uu`	uu`Ãïllrryyrryy``Û7
+By0J dd@@WW>WW??ÛuOzzsCzz\ãÿZZ66ZZ
