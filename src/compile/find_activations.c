@@ -20,14 +20,14 @@
     "|Mul(Mul(Add(" SQUARE ",1),x),0.79788456)}),1)"
 #define RELU6 "Clip(Add(x,3))"
 
-typedef struct form {
+typedef struct written_form {
     const char *pattern;
     const char *domain, *op_type;
     int opset;
     ln_setting setting; /* without a name for none */
-} form;
+} written_form;
 
-static const form forms[] = {
+static const written_form forms[] = {
     {HALF_PRODUCT("Add(" ERF ",1)"), "", "Gelu", 20, {0}},
     {"Mul(Add(Mul(" ERF ",0.5),0.5),x)", "", "Gelu", 20, {0}},
     {HALF_PRODUCT(TANH),
@@ -73,7 +73,7 @@ static bool has_parameters(const ln_match *match) {
     return true;
 }
 
-static ln_status try_form(const form *form, ln_node *node, int *fired) {
+static ln_status try_form(const written_form *form, ln_node *node, int *fired) {
     ln_match match;
     if (!ln_matches(form->pattern, node, &match)) {
         return LN_OK;

@@ -11,13 +11,13 @@
 #define NORMAL      "~{Div(" DEVIATION "," ROOT(VARIANCE("d")) ")|Mul(" DEVIATION "," INVERSE(VARIANCE("d")) ")}"
 #define MEAN_SQUARE "Add(ReduceMean({Pow(x,2)|Mul(x,x)}),E)"
 
-typedef struct form {
+typedef struct written_form {
     const char *pattern;
     bool rms;
-} form;
+} written_form;
 
 /* Longest first: a sum at the root is the bias. */
-static const form forms[] = {
+static const written_form forms[] = {
     {"Add(Mul(" NORMAL ",g),b)", false},
     {"Add(Mul(s:Mul(" INVERSE(VARIANCE(DEVIATION)) ",g),x),Sub(b,Mul(s,m)))", false},
     {"Mul(" NORMAL ",g)", false},
@@ -48,7 +48,7 @@ static bool is_row(const ln_model *model, ln_value_id id, int64_t columns, int r
     return shape.dims[shape.rank - 1] == columns && ln_shape_product(&shape, 0, shape.rank - 1) == 1;
 }
 
-static ln_status try_form(const form *form, ln_node *node, int *fired) {
+static ln_status try_form(const written_form *form, ln_node *node, int *fired) {
     const ln_model *model = node->graph->model;
     ln_match match;
     ln_shape shape;
