@@ -27,11 +27,16 @@ int64_t ln_shape_count(const ln_shape *shape) {
     bool overflow = false;
     bool empty = false;
     for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] < 0) {
+        const int64_t dim = shape->dims[i];
+        if (dim < 0) {
             return -1;
         }
-        empty = empty || shape->dims[i] == 0;
-        overflow = overflow || __builtin_mul_overflow(count, shape->dims[i], &count);
+        empty = empty || dim == 0;
+        if (((uint64_t)(count | dim) >> 31) == 0) {
+            count *= dim; /* wasm checks a product of 64 bits in software: not where it cannot overflow */
+        } else {
+            overflow = overflow || __builtin_mul_overflow(count, dim, &count);
+        }
     }
     if (empty) {
         return 0;
