@@ -81,7 +81,15 @@ static ln_status infer_concat(ln_op *op) {
         shape.dims[axis] += input->shape.dims[axis];
     }
     *local = parts_of(&shape, axis);
+    op->in_order = local->rows == 1 && ln_dtype_bits(ln_in(op, 0)->dtype) >= 8;
     return ln_op_shape(op, 0, ln_in(op, 0)->dtype, &shape);
+}
+
+/* Whether a part has been made where it goes (src/run/place.c): at element `first` of the whole. */
+static bool lies_in_place(const ln_op *op, const ln_value *part, int64_t first) {
+    const ln_value *whole = ln_out(op, 0);
+    return op->in_order &&
+           part->data == (const unsigned char *)whole->data + (size_t)first * ln_width(whole->dtype);
 }
 
 static void concat_task(ln_op *op, int64_t index, void *scratch) {
@@ -98,7 +106,7 @@ static void concat_task(ln_op *op, int64_t index, void *scratch) {
             continue;
         }
         const int64_t count = ln_value_count(part);
-        if (first + count > begin && count > 0) {
+        if (first + count > begin && count > 0 && !lies_in_place(op, part, first)) {
             move_part(local, output, part, offset, true, begin > first ? begin - first : 0,
                       end - first < count ? end - first : count);
         }
@@ -108,7 +116,14 @@ static void concat_task(ln_op *op, int64_t index, void *scratch) {
 }
 
 static ln_status run_concat(ln_op *op) {
-    return ln_out(op, 0) ? ln_op_grid(op, concat_task, parts_tasks(ln_out(op, 0))) : LN_OK;
+    int64_t first = 0;
+    bool done = true;
+    for (int i = 0; i < op->n_inputs && ln_out(op, 0); i++) {
+        const ln_value *part = ln_in(op, i);
+        done = done && (!part || lies_in_place(op, part, first));
+        first += part ? ln_value_count(part) : 0;
+    }
+    return !done ? ln_op_grid(op, concat_task, parts_tasks(ln_out(op, 0))) : LN_OK;
 }
 
 /* Split ------------------------------------------------------------------------------------------------- */

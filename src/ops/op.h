@@ -158,6 +158,7 @@ struct ln_op {
     int n_inputs;
     int n_outputs;
     ln_arena *texts;           /* characters of strings that this run makes */
+    bool in_order;             /* infer: output 0 is the inputs, one after the other */
     size_t scratch_bytes;      /* infer asks; 64-byte aligned */
     void *scratch;             /* run: the memory */
     size_t task_scratch_bytes; /* infer asks; per thread */

@@ -1,7 +1,7 @@
 /* Placement: offsets in one workspace by lifetime.
  *
  * In-place first: walking the steps in order, an output takes over the block of an input that dies there, where the row
- * allows it and the bytes suffice. Then blocks are placed largest first, each in the smallest gap that the blocks in
+ * allows it and the bytes suffice. What only joins its inputs has them made inside its own block. Then blocks are placed largest first, each in the smallest gap that the blocks in
  * use at the same time leave. When that takes more than the lower bound, the largest sum of blocks in use at once,
  * other orders are tried.
  */
@@ -26,7 +26,7 @@ static bool try_in_place(const ln_step *step, int32_t index, ln_local *output, i
     }
     ln_local *input = ln_local_of(step->op.inputs[input_index])->root;
     ln_local *place = input->place;
-    if (input->source != LN_SOURCE_WORKSPACE || input->last_step != index ||
+    if (input->source != LN_SOURCE_WORKSPACE || place->inside || input->last_step != index ||
         place->block.bytes < output->block.bytes ||
         ln_value_bytes(&input->value) != ln_value_bytes(&output->value)) {
         return false;
@@ -41,6 +41,47 @@ static bool try_in_place(const ln_step *step, int32_t index, ln_local *output, i
     output->place = place;
     place->block.last = output->block.last;
     return true;
+}
+
+/* Most steps that a part may have been made before the whole: the whole takes its room from then on. */
+enum { PART_STEPS = 16 };
+
+/* The inputs of a step whose output is nothing but its inputs, one after the other, are made where they go: those that
+ * die with the step. So nobody else reads or takes over a part's block from then on. */
+static void hold_parts(const ln_step *step, int32_t index, ln_local *whole) {
+    size_t shift = 0;
+    for (int i = 0; i < step->op.n_inputs; ++i) {
+        if (!step->op.inputs[i]) {
+            continue;
+        }
+        const size_t bytes = ln_value_bytes(step->op.inputs[i]);
+        const ln_local *root = ln_local_of(step->op.inputs[i])->root;
+        ln_local *place = root->place;
+        if (root->source == LN_SOURCE_WORKSPACE && root->last_step == index && !place->inside && bytes > 0 &&
+            ln_value_bytes(&place->value) == bytes && ln_value_bytes(&root->value) == bytes &&
+            index - place->block.first <= PART_STEPS) {
+            place->inside = whole;
+            place->shift = shift;
+            place->block.bytes = 0;
+            whole->block.first =
+                place->block.first < whole->block.first ? place->block.first : whole->block.first;
+        }
+        shift += bytes;
+    }
+}
+
+/* Offsets of parts follow from those of the wholes. */
+static void settle_parts(ln_plan *plan) {
+    for (ln_local *local = plan->locals; local; local = local->next) {
+        if (local->inside) {
+            local->block.offset = 0;
+            const ln_local *place = local;
+            for (; place->inside; place = place->inside) {
+                local->block.offset += place->shift;
+            }
+            local->block.offset += place->block.offset;
+        }
+    }
 }
 
 static void choose_places(ln_plan *plan) {
@@ -62,6 +103,8 @@ static void choose_places(ln_plan *plan) {
             if (i == 0 && (((flags & LN_OP_INPLACE_0) && try_in_place(step, s, output, 0)) ||
                            ((flags & LN_OP_INPLACE_1) && try_in_place(step, s, output, 1)))) {
                 output->block.bytes = 0;
+            } else if (i == 0 && step->op.in_order) {
+                hold_parts(step, s, output);
             }
         }
         if (step->op.scratch_bytes > 0) {
@@ -264,5 +307,7 @@ ln_status ln_plan_place(ln_session *session, ln_plan *plan) {
     plan->live_bytes = lower_bound(blocks, count, plan->n_steps, sums);
     state.near = blocks + most;
     state.entries = ln_arena_array(arena, n_entries, sizeof *state.entries);
-    return state.entries ? place_best(plan, blocks, count, &state, &session->context) : LN_OUT_OF_MEMORY;
+    LN_TRY(state.entries ? place_best(plan, blocks, count, &state, &session->context) : LN_OUT_OF_MEMORY);
+    settle_parts(plan);
+    return LN_OK;
 }

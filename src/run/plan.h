@@ -48,6 +48,8 @@ struct ln_local {
     bool keyed;        /* an import whose bytes are part of the key */
     ln_local *place;   /* root whose block it uses; itself as a rule */
     ln_block block;    /* if this is a place */
+    ln_local *inside;  /* of a place: the place that holds it as a part, or NULL */
+    size_t shift;      /* where in that */
     ln_local *next;    /* in the plan's list */
 };
 

@@ -44,3 +44,29 @@ test('a result in place of its operand that only its shape is read of', async ()
   assert.deepEqual([...s.data], [2n]);
   await session.release();
 });
+
+test('parts of a Concat that are made where they go', async () => {
+  const matrix = (name) => ({ name, type: 'float32', dims: [1, 'n', 2] });
+  const join = (inputs, output) => ({ op: 'Concat', inputs, outputs: [output], attributes: [{ name: 'axis', type: 'int', data: 1 }] });
+  const session = await create(buildModel({
+    inputs: [matrix('x')],
+    outputs: [matrix('y'), matrix('z')],
+    nodes: [
+      { op: 'Neg', inputs: ['x'], outputs: ['a'] },
+      { op: 'Abs', inputs: ['a'], outputs: ['b'] }, // in place of a
+      { op: 'Mul', inputs: ['x', 'x'], outputs: ['square'] }, // read later again: copied
+      join(['b', 'square', 'b', 'x'], 'inner'),
+      { op: 'Add', inputs: ['x', 'x'], outputs: ['double'] },
+      join(['double', 'inner'], 'outer'), // parts within parts
+      { op: 'Neg', inputs: ['outer'], outputs: ['y'] },
+      { op: 'Sub', inputs: ['square', 'x'], outputs: ['z'] },
+    ],
+  }));
+  for (const values of [[1, -2], [3, -4, -5, 6], []]) {
+    const { y, z } = session.runSync({ x: new Tensor('float32', values, [1, values.length / 2, 2]) });
+    const parts = [(x) => 2 * x, Math.abs, (x) => x * x, Math.abs, (x) => x];
+    assert.deepEqual([...y.data], parts.flatMap((part) => values.map((x) => -part(x))));
+    assert.deepEqual([...z.data], values.map((x) => x * x - x));
+  }
+  await session.release();
+});
