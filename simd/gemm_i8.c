@@ -77,8 +77,9 @@ void ln_gemm_i8_pack_b(int8_t *packed, const uint8_t *b, size_t row_stride, size
 int32_t ln_widen_i8_i16(int16_t *y, const uint8_t *x, size_t n, bool is_signed, int32_t zero_point) {
     uint32_t sum = 0;
     for (size_t i = 0; i < n; i++) {
-        y[i] = (int16_t)((is_signed ? (int8_t)x[i] : x[i]) - zero_point);
-        sum += (uint32_t)(int32_t)y[i];
+        const int32_t wide = (is_signed ? (int8_t)x[i] : x[i]) - zero_point;
+        y[i] = (int16_t)wide;
+        sum += (uint32_t)wide;
     }
     return (int32_t)sum;
 }
