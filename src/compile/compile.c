@@ -13,6 +13,7 @@ static const ln_rewrite rewrites[] = {
     {"collapse-reshapes", 2, ln_rewrite_collapse_reshapes},
     {"push-transposes", 2, ln_rewrite_push_transposes},
     {"widen-halves", 2, ln_rewrite_widen_halves},
+    {"fuse-attention", 2, ln_rewrite_fuse_attention},
     {"find-activations", 2, ln_rewrite_find_activations},
     {"fuse-layer-norm", 2, ln_rewrite_fuse_layer_norm},
     {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},

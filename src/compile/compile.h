@@ -73,6 +73,7 @@ ln_status ln_rewrite_fuse_skip_norm(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_activation(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_residual(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fold_pads(ln_graph *graph, int *fired);
+ln_status ln_rewrite_fuse_attention(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_bias(ln_graph *graph, int *fired);
 
 #endif

@@ -40,7 +40,8 @@ typedef enum ln_scores_stage {
     LN_SCORES_SOFTMAX, /* probabilities */
 } ln_scores_stage;
 
-typedef struct ln_attention {
+typedef struct ln_attention ln_attention;
+struct ln_attention {
     int64_t batches, heads, kv_heads, queries;
     int64_t fresh, past, keys; /* rows of k and v, of past_k and past_v, and of both together */
     int64_t head, head_v;      /* elements of a row */
@@ -65,6 +66,9 @@ typedef struct ln_attention {
     const ln_value *sinks; /* [heads] or NULL */
     ln_rotary rotary;
     const ln_value *positions; /* [batches, queries] or NULL: past + row */
+    /* NULL, or what turns the products of row i with all keys, not scaled, into weights, in place of scale, masks and
+     * softmax above; `tile` has room for a row. Only for float32 and halves, and where every key is visible. */
+    void (*softmax)(const ln_attention *a, int64_t b, int64_t n, int64_t i, float *scores, float *tile);
     /* The core's own: */
     bool wide;  /* computed in double */
     bool plain; /* row by row */
@@ -75,7 +79,7 @@ typedef struct ln_attention {
     const char *packed;
     int64_t width;         /* keys that any entry of the batch has: as many are packed */
     ln_heads all_k, all_v; /* keys and values as attended */
-} ln_attention;
+};
 
 /* Infer: asks for scratch, after the bytes that the caller has asked for already. */
 ln_status ln_attention_plan(ln_op *op);

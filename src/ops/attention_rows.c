@@ -277,6 +277,13 @@ static void attend_block(const ln_attention *a, const block *k, const float *q, 
     bool hidden[LN_ATTENTION_BLOCK] = {false};
     size_t mask_stride = 0;
     score_keys(a, k, q, q_stride);
+    if (a->softmax) {
+        for (int64_t i = k->begin; i < k->end; i++) {
+            a->softmax(a, k->b, k->n, i, k->scores + (i - k->begin) * k->width, k->tile);
+        }
+        weigh_values(a, k, y, y_stride);
+        return;
+    }
     const float *mask = block_mask(a, k, &mask_stride);
     for (int64_t i = k->begin; i < k->end; i++) {
         hidden[i - k->begin] = !softmax_keys(a, k, i, mask, mask_stride);

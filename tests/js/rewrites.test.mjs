@@ -3,34 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Tensor } from 'linnet';
-import { expressionModel, filled } from '../support/expression.mjs';
-import { create } from '../support/models.mjs';
-import { numbersOf } from '../support/numbers.mjs';
-
-/** Runs a model as written and optimised, compares the outputs, and answers what the rewrites left. */
-async function compare(text, { feeds, tolerance = 2e-6, ...graph }) {
-  const model = expressionModel(text, graph);
-  const results = [];
-  let inspected;
-  for (const optimize of [0, 2]) {
-    const session = await create(model, { optimize });
-    results.push(await session.run(feeds));
-    inspected = await session.inspect();
-    await session.release();
-  }
-  const [plain, optimised] = results;
-  for (const name of Object.keys(plain)) {
-    assert.deepEqual(optimised[name].dims, plain[name].dims, name);
-    const expected = numbersOf(plain[name]);
-    numbersOf(optimised[name]).forEach((value, i) => {
-      const bound = tolerance * Math.max(1, Math.abs(Number(expected[i])));
-      assert.ok(Object.is(value, expected[i]) || Math.abs(Number(value) - Number(expected[i])) <= bound, `${name}[${i}] is ${value}, unoptimised ${expected[i]}`);
-    });
-  }
-  const operators = Object.fromEntries(inspected.operators.map((each) => [each.op ?? each.name, each.count]));
-  const fired = Object.fromEntries(inspected.rewrites.map((each) => [each.name, each.fired]));
-  return { operators, fired };
-}
+import { compare } from '../support/optimised.mjs';
+import { filled } from '../support/expression.mjs';
 
 const tensor = (dims, seed = 3, scale = 3) => new Tensor('float32', filled(dims, seed).map((each) => each * scale), dims);
 const vector = { inputs: { x: ['n'] }, outputs: { y: ['n'] }, feeds: { x: tensor([37], 5, 6) } };
