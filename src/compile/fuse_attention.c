@@ -75,9 +75,9 @@ static bool take_scale(found *f, const ln_node *node, ln_value_id *other) {
 /* ---- Operands ---- */
 
 /* Permutations that lead to an operand as the node reads it: by rows, by heads, of three axes, of two. */
-typedef const char *forms[4];
-static const forms straight = {"0213", "0123", "012", "01"};
-static const forms transposed = {"0231", "0132", "021", "10"};
+typedef const char *form_list[4];
+static const form_list straight = {"0213", "0123", "012", "01"};
+static const form_list transposed = {"0231", "0132", "021", "10"};
 
 /* The form that `axes` is, or -1. */
 static int form_of(const int64_t *axes, int rank, const char *const *forms) {
