@@ -1,9 +1,9 @@
 /* Placement: offsets in one workspace by lifetime.
  *
  * In-place first: walking the steps in order, an output takes over the block of an input that dies there, where the row
- * allows it and the bytes suffice. What only joins its inputs has them made inside its own block. Then blocks are placed largest first, each in the smallest gap that the blocks in
- * use at the same time leave. When that takes more than the lower bound, the largest sum of blocks in use at once,
- * other orders are tried.
+ * allows it and the bytes suffice. What only joins its inputs has them made inside its own block. Then blocks are placed
+ * largest first, each in the smallest gap that the blocks in use at the same time leave. When that takes more than the
+ * lower bound, the largest sum of blocks in use at once, other orders are tried.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,8 @@ static void choose_places(ln_plan *plan) {
     }
 }
 
-/* Orders in which blocks are placed, the one that is best as a rule first. */
+/* Orders in which blocks are placed, the one that is best as a rule first. No two blocks are equal in any, so that an order
+ * tried again gives the same offsets whatever order the blocks were in before. */
 
 static int compare_sizes(size_t x, size_t y) {
     return x < y ? 1 : -(x > y);
@@ -125,7 +126,10 @@ static int by_size(const void *a, const void *b) {
     const ln_block *x = *(ln_block *const *)a;
     const ln_block *y = *(ln_block *const *)b;
     const int order = compare_sizes(x->bytes, y->bytes);
-    return order ? order : x->first - y->first;
+    if (order || x->first != y->first) {
+        return order ? order : x->first - y->first;
+    }
+    return x < y ? -1 : x > y;
 }
 
 static int by_duration(const void *a, const void *b) {
@@ -276,7 +280,7 @@ static ln_status place_best(ln_plan *plan, ln_block **blocks, int32_t count, pla
              "the values of the run need more than the address space holds");
     if (plan->workspace_bytes > plan->live_bytes && best != ORDERS - 1) {
         qsort(blocks, (size_t)count, sizeof *blocks, orders[best]);
-        (void)place_blocks(blocks, count, state);
+        plan->workspace_bytes = place_blocks(blocks, count, state);
     }
     return LN_OK;
 }
