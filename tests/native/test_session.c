@@ -122,6 +122,30 @@ static void each_model(const char *root, size_t most, void (*test)(const char *n
     }
 }
 
+static bool has_block(const ln_local *local) {
+    return local->source == LN_SOURCE_WORKSPACE && local->root == local && local->place == local &&
+           !local->inside && local->block.bytes > 0;
+}
+
+/* The blocks of a plan, and of those that follow it, lie within the workspace, and apart from those in use at the same time. */
+static void check_places(const char *name, const ln_segment *segment) {
+    for (const ln_plan *plan = segment->plans; plan; plan = plan->next) {
+        int outside = 0, shared = 0;
+        for (const ln_local *a = plan->locals; a; a = a->next) {
+            outside += has_block(a) && a->block.offset + a->block.bytes > plan->workspace_bytes;
+            for (const ln_local *b = a->next; b && has_block(a); b = b->next) {
+                shared += has_block(b) && a->block.first <= b->block.last &&
+                          b->block.first <= a->block.last &&
+                          a->block.offset < b->block.offset + b->block.bytes &&
+                          b->block.offset < a->block.offset + a->block.bytes;
+            }
+        }
+        CHECK(outside == 0 && shared == 0, "%s: %d blocks outside of the workspace, %d pairs share memory",
+              name, outside, shared);
+        check_places(name, &plan->after);
+    }
+}
+
 static void test_loads(const char *name, const file *model) {
     ln_session *session = session_load(model->bytes, model->length, NULL, LIMIT, 0);
     CHECK(session->stage == LN_STAGE_READY, "%s: %s", name, ln_error_message(session));
@@ -131,6 +155,9 @@ static void test_loads(const char *name, const file *model) {
         const ln_status status = session_run(session, 2, MOVES);
         CHECK(status == LN_OK || status == LN_MORE || ln_error_message(session)[0],
               "%s: status %d without a message", name, (int)status);
+        for (int32_t graph = 0; graph < session->program.n_graphs; ++graph) {
+            check_places(name, &session->segments[graph]);
+        }
     }
     ln_session_free(session);
 }
