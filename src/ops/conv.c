@@ -410,6 +410,11 @@ static ln_status infer_conv(ln_op *op) {
     if (ln_dtype_compute(ln_in(op, X)->dtype) == LN_COMPUTE_F32) {
         plan_kernels(op, &s, &sums);
     } else {
+        const ln_conv_params *params = op->params;
+        LN_OP_CHECK(
+            op, !params->activation.present && !operand(op, RESIDUAL), UNSUPPORTED,
+            "a convolution of float64 takes neither an activation nor an addend; it does in float32 and "
+            "float16");
         LN_LOCAL(op, direct)->s = s;
     }
     return LN_OK;

@@ -1,6 +1,6 @@
 // Bad inputs of com.microsoft's operators and of all that computes with quantised numbers.
 
-import { bools, bytes, f, floats, i32, int32s, int8s, ints, one, u, zero } from '../../support/bad_inputs.mjs';
+import { blank, bools, bytes, f, floats, i32, int32s, int8s, ints, one, u, zero } from '../../support/bad_inputs.mjs';
 
 const s = one(0.1);
 const z = zero;
@@ -188,6 +188,7 @@ export const contrib = {
     ['an unknown activation', [f(1, 2, 5, 5), f(3, 2, 3, 3)], { activation: 'Nonsense' }],
     ['other channels', [f(1, 2, 5, 5), f(3, 4, 3, 3)], { activation: 'Relu' }],
     ['a sum of another shape', [f(1, 2, 5, 5), f(3, 2, 3, 3), f(3), f(1, 3, 2, 2)], { activation: 'Relu' }],
+    ['an activation of float64', [blank('float64', 1, 2, 5, 5), blank('float64', 3, 2, 3, 3)], { activation: 'Relu' }],
   ],
   'com.microsoft:FusedGemm': [
     ['an unknown activation', [f(2, 3), f(3, 2)], { activation: 'Nonsense' }],
