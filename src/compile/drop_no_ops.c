@@ -124,13 +124,23 @@ static int passed_on(const ln_node *node) {
     return -1;
 }
 
+/* Whether nobody reads what a node makes beyond output 0, such as the mask that old models list for Dropout. */
+static bool gives_one(const ln_node *node) {
+    for (int32_t i = 1; i < node->n_outputs; ++i) {
+        if (node->outputs[i] && ln_info(node->graph->model, node->outputs[i])->uses > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 ln_status ln_rewrite_drop_no_ops(ln_graph *graph, int *fired) {
     ln_model *model = graph->model;
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
         ln_node *node = graph->nodes[i];
         const ln_value_id from = node->removed ? 0 : node->outputs[0];
         /* A graph output keeps its own value and name. */
-        if (!from || ln_info(model, from)->is_graph_output || (node->n_outputs > 1 && node->outputs[1])) {
+        if (!from || ln_info(model, from)->is_graph_output || !gives_one(node)) {
             continue;
         }
         const int operand = passed_on(node);

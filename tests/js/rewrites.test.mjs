@@ -153,6 +153,11 @@ describe('drop-no-ops', () => {
     const constants = { one: { type: 'float32', dims: [1, 1, 1, 1], data: Float32Array.of(1) } };
     test(`not ${text}`, async () => assert.equal((await compare(`y = Neg(${text})`, { ...matrix, constants, outputs: { y: undefined } })).fired['drop-no-ops'], 0));
   }
+  test('a mask that nobody reads does not keep a Dropout', async () => {
+    assert.deepEqual((await compare(`h, m = Dropout(${fp})\ny = Neg(h)`, matrix)).operators, { Relu: 1, Neg: 1 });
+    const outputs = { ...matrix.outputs, m: ['n', 3, 8] };
+    assert.deepEqual((await compare(`h, m = Dropout(${fp})\ny = Neg(h)`, { ...matrix, outputs })).operators, { Relu: 1, Dropout: 1, Neg: 1 });
+  });
   test('a graph output keeps its value', async () => assert.deepEqual((await compare('y = Mul(x, 1)', matrix)).operators, { Mul: 1 }));
 });
 
