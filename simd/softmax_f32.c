@@ -6,14 +6,15 @@
  * 1e-38 are 0. A NaN may be lost in the maximum but not in the sum, so the whole row becomes NaN, as it should.
  *
  * The last vector of a row overlaps the one before: it is read before the first store, and what it shares with the other
- * is left out of the sum. Rows of fewer than four go through a buffer that -inf fills up.
+ * is left out of the sum. Rows of two go two to a vector, others of fewer than four through a buffer that -inf fills up.
+ * Columns of few rows stay in registers, a vector of columns at a time; longer ones go in strips, row by row.
  */
 #include "vector.h"
 #include "vmath.h"
 
 #include <math.h>
 
-enum { BLOCK = 512, STRIP_VECTORS = 16, BLOCK_ROWS = 64 };
+enum { BLOCK = 512, STRIP_VECTORS = 16, BLOCK_ROWS = 64, FEW_ROWS = 8 };
 
 LN_INLINE float row_max(const float *src, size_t n) {
     const size_t tail = n - 4;
@@ -108,8 +109,32 @@ static void short_rows(rows_fn *run, float *dst, const float *src, size_t rows, 
     }
 }
 
+LN_INLINE ln_v32f pair_softmax(const struct ln_exp_constants *k, ln_v32f x) {
+    const ln_v32f high = ln_clamp_low(x, wasm_i32x4_shuffle(x, x, 1, 0, 3, 2));
+    const ln_v32f e = ln_exp_nonpositive(k, ln_sub(x, high));
+    return ln_mul(e, ln_div(k->one, ln_add(e, wasm_i32x4_shuffle(e, e, 1, 0, 3, 2))));
+}
+
+/* Rows of two elements. */
+static LN_NOINLINE void pair_rows(float *dst, const float *src, size_t rows, float scale) {
+    const struct ln_exp_constants k = ln_exp_constants();
+    const ln_v32f factor = ln_splat(scale);
+    const size_t n = 2 * rows;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        ln_store(dst + i, pair_softmax(&k, ln_mul(ln_load(src + i), factor)));
+    }
+    if (i < n) {
+        ln_store_part(dst + i, pair_softmax(&k, ln_mul(ln_load_part(src + i, 2), factor)), 2);
+    }
+}
+
 void ln_softmax_rows_f32(float *dst, const float *src, size_t rows, size_t n, float scale, const float *mask,
                          size_t mask_stride) {
+    if (n == 2 && mask == NULL) {
+        pair_rows(dst, src, rows, scale);
+        return;
+    }
     if (n < 4) {
         short_rows(ln_softmax_rows_f32, dst, src, rows, n, scale, mask, mask_stride);
         return;
@@ -270,7 +295,36 @@ static void for_strips(strip_fn *run, float *dst, const float *src, size_t n, si
     }
 }
 
+/* The whole vectors among the columns; how many columns they hold. */
+static LN_NOINLINE size_t softmax_few(float *dst, const float *src, size_t n, size_t columns, size_t stride) {
+    const struct ln_exp_constants k = ln_exp_constants();
+    size_t c = 0;
+    for (; c + 4 <= columns; c += 4) {
+        ln_v32f high = ln_load(src + c);
+        for (size_t i = 1; i < n; i++) {
+            high = ln_clamp_low(ln_load(src + i * stride + c), high);
+        }
+        ln_v32f sum = ln_zero();
+        for (size_t i = 0; i < n; i++) {
+            const ln_v32f e = ln_exp_nonpositive(&k, ln_sub(ln_load(src + i * stride + c), high));
+            sum = ln_add(sum, e);
+            ln_store(dst + i * stride + c, e);
+        }
+        const ln_v32f factor = ln_div(k.one, sum);
+        for (size_t i = 0; i < n; i++) {
+            ln_store(dst + i * stride + c, ln_mul(ln_load(dst + i * stride + c), factor));
+        }
+    }
+    return c;
+}
+
 void ln_softmax_columns_f32(float *dst, const float *src, size_t n, size_t columns, size_t stride) {
+    if (n >= 1 && n <= FEW_ROWS) {
+        const size_t done = softmax_few(dst, src, n, columns, stride);
+        dst += done;
+        src += done;
+        columns -= done;
+    }
     for_strips(softmax_strip, dst, src, n, columns, stride);
 }
 
