@@ -41,10 +41,21 @@ async function linnet(kernels, threads) {
   return { Tensor, open: (file) => InferenceSession.create(file, options) };
 }
 
+/** The native library takes halves as a Uint16Array only; its tensors keep them so where no Float16Array is found as the first one is made. */
 async function ortNode(threads) {
   const { default: api } = await import('onnxruntime-node');
+  const { Float16Array } = globalThis;
+  delete globalThis.Float16Array;
+  new api.Tensor('bool', [true], [1]);
+  if (Float16Array) globalThis.Float16Array = Float16Array;
   const options = { executionProviders: ['cpu'], intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 };
-  return { Tensor: api.Tensor, open: (file) => api.InferenceSession.create(file, options) };
+  const bits = (data) => (Float16Array && data instanceof Float16Array ? new Uint16Array(data.buffer, data.byteOffset, data.length) : data);
+  const Tensor = class extends api.Tensor {
+    constructor(type, data, dims) {
+      super(type, bits(data), dims);
+    }
+  };
+  return { Tensor, open: (file) => api.InferenceSession.create(file, options) };
 }
 
 /**
