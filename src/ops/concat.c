@@ -63,11 +63,13 @@ static ln_status infer_concat(ln_op *op) {
     ln_shape shape = ln_in(op, 0)->shape;
     int axis;
     LN_TRY(ln_op_axis(op, params->axis, shape.rank, &axis));
+    op->same_as = ln_in(op, 0);
     for (int i = 1; i < op->n_inputs; i++) {
         const ln_value *input = ln_in(op, i);
         if (!input) {
             continue;
         }
+        op->same_as = shape.dims[axis] == 0 ? input : input->shape.dims[axis] == 0 ? op->same_as : NULL;
         bool fits = input->shape.rank == shape.rank;
         for (int d = 0; fits && d < shape.rank; d++) {
             fits = d == axis || input->shape.dims[d] == shape.dims[d];

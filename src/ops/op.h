@@ -159,6 +159,7 @@ struct ln_op {
     int n_outputs;
     ln_arena *texts;           /* characters of strings that this run makes */
     bool in_order;             /* infer: output 0 is the inputs, one after the other */
+    const ln_value *same_as;   /* infer: the input whose bytes output 0 has, so no step is run; or NULL */
     size_t scratch_bytes;      /* infer asks; 64-byte aligned */
     void *scratch;             /* run: the memory */
     size_t task_scratch_bytes; /* infer asks; per thread */

@@ -227,6 +227,7 @@ static ln_status infer_expand(ln_op *op) {
                 INVALID_SHAPE, "a tensor of shape %s does not broadcast to %s",
                 ln_shape_text(&input->shape, from), ln_shape_text(&wanted, to));
     op->scratch_bytes = sizeof(ln_move_job);
+    op->same_as = ln_shape_count(&shape) == ln_value_count(input) ? input : NULL;
     return ln_op_shape(op, 0, input->dtype, &shape);
 }
 

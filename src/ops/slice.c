@@ -107,13 +107,16 @@ static ln_status infer_slice(ln_op *op) {
         local->step[i] = 1;
     }
     ln_shape shape = input->shape;
+    bool forward = true;
     for (int i = 0; i < count; i++) {
         const int axis = axes[i];
         shape.dims[axis] = slice_length(input->shape.dims[axis], &starts[i], ends[i], steps[i]);
         local->start[axis] = starts[i];
         local->step[axis] = shape.dims[axis] > 1 ? steps[i] : 1;
+        forward = forward && local->step[axis] > 0;
     }
     op->scratch_bytes = sizeof(ln_move_job);
+    op->same_as = forward && ln_shape_count(&shape) == ln_value_count(input) ? input : NULL;
     return ln_op_shape(op, 0, input->dtype, &shape);
 }
 
@@ -176,6 +179,7 @@ static ln_status infer_tile(ln_op *op) {
         shape.dims[i] *= times;
     }
     op->scratch_bytes = sizeof(ln_move_job);
+    op->same_as = ln_shape_count(&shape) == ln_value_count(input) ? input : NULL;
     return ln_op_shape(op, 0, input->dtype, &shape);
 }
 

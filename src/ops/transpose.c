@@ -57,9 +57,17 @@ static ln_status infer_transpose(ln_op *op) {
     LN_OP_CHECK(op, !params->given || params->rank == rank, INVALID_SHAPE,
                 "perm has %d axes, the input has rank %d", params->rank, rank);
     ln_shape shape = {.rank = rank};
+    bool ordered = true;
+    int last = 0;
     for (int i = 0; i < rank; i++) {
-        shape.dims[i] = input->shape.dims[params->given ? params->perm[i] : rank - 1 - i];
+        const int axis = params->given ? params->perm[i] : rank - 1 - i;
+        shape.dims[i] = input->shape.dims[axis];
+        if (shape.dims[i] != 1) {
+            ordered = ordered && axis >= last;
+            last = axis;
+        }
     }
+    op->same_as = ordered ? input : NULL;
     LN_TRY(ln_op_shape(op, 0, input->dtype, &shape));
     op->scratch_bytes = scratch_for(op);
     return LN_OK;

@@ -191,8 +191,23 @@ static ln_status publish(ln_planner *planner, ln_step *step, ln_source source) {
     return LN_OK;
 }
 
-static ln_status plan_alias(ln_planner *planner, ln_step *step) {
-    ln_local *input = ln_local_of(step->op.inputs[0]);
+/* The input whose bytes the output has, by its operator or with these shapes; NULL when there is a step to run. */
+static ln_value *aliased(const ln_step *step) {
+    if (step->op.n_outputs > 1 && step->op.outputs[1]) {
+        return NULL;
+    }
+    if (step->op.node->row->flags & LN_OP_ALIAS) {
+        return step->op.inputs[0];
+    }
+    for (int i = 0; i < step->op.n_inputs; ++i) {
+        if (step->op.same_as && step->op.inputs[i] == step->op.same_as) {
+            return step->op.inputs[i];
+        }
+    }
+    return NULL;
+}
+
+static ln_status plan_alias(ln_planner *planner, ln_step *step, ln_local *input) {
     if (!step->op.outputs[0]) {
         return LN_OK;
     }
@@ -208,11 +223,6 @@ static ln_status plan_alias(ln_planner *planner, ln_step *step) {
     }
     output->producer = input->producer;
     return bind(planner, output);
-}
-
-static bool aliases(const ln_step *step) {
-    return (step->op.node->row->flags & LN_OP_ALIAS) && step->op.inputs[0] &&
-           (step->op.n_outputs == 1 || !step->op.outputs[1]);
 }
 
 /* Collections hold other values by reference and stay with the run. */
@@ -292,8 +302,9 @@ static ln_status plan_node(ln_planner *planner, const ln_node *node, bool *block
         status = infer(planner, &step->op);
     }
     LN_TRY(status);
-    if (aliases(step)) {
-        return plan_alias(planner, step);
+    ln_value *same = aliased(step);
+    if (same) {
+        return plan_alias(planner, step, ln_local_of(same));
     }
     bool done = false;
     LN_TRY(try_fold(planner, step, &done));

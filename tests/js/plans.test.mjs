@@ -70,3 +70,34 @@ test('parts of a Concat that are made where they go', async () => {
   }
   await session.release();
 });
+
+test('no step for what leaves the bytes as they are', async () => {
+  const cube = (name) => ({ name, type: 'float32', dims: ['a', 'b', 'c'] });
+  const ints = (name, ...data) => ({ name, type: 'int64', dims: [data.length], data: BigInt64Array.from(data.map(BigInt)) });
+  const session = await create(buildModel({
+    inputs: [cube('x'), cube('past')],
+    outputs: [cube('y')],
+    initializers: [ints('shape', 1, 1, 1), ints('repeats', 1, 2, 1), ints('starts', 0, 0), ints('ends', 2, 9), ints('axes', 0, 1)],
+    nodes: [
+      { op: 'Neg', inputs: ['x'], outputs: ['n'] },
+      { op: 'Concat', inputs: ['past', 'n'], outputs: ['joined'], attributes: [{ name: 'axis', type: 'int', data: 1 }] },
+      { op: 'Expand', inputs: ['joined', 'shape'], outputs: ['expanded'] },
+      { op: 'Slice', inputs: ['expanded', 'starts', 'ends', 'axes'], outputs: ['sliced'] },
+      { op: 'Transpose', inputs: ['sliced'], outputs: ['turned'], attributes: [{ name: 'perm', type: 'ints', data: [1, 2, 0] }] },
+      { op: 'Tile', inputs: ['turned', 'repeats'], outputs: ['tiled'] },
+      { op: 'Neg', inputs: ['tiled'], outputs: ['y'] },
+    ],
+  }), { graphOptimizationLevel: 'disabled' });
+  const run = (dims, past = 0) => {
+    const make = (length, first) => Float32Array.from({ length }, (_, i) => first + i);
+    const [a, b, c] = dims;
+    const { y } = session.runSync({ x: new Tensor('float32', make(a * b * c, 1), dims), past: new Tensor('float32', make(a * past * c, -9), [a, past, c]) });
+    return { dims: [...y.dims], values: [...y.data], ops: session.steps().map(({ op }) => op) };
+  };
+  // Tile always copies here, the others only where they move something.
+  assert.deepEqual(run([1, 2, 3]), { dims: [2, 6, 1], values: [1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6], ops: ['Neg', 'Tile', 'Neg'] });
+  assert.deepEqual(run([1, 1, 2], 1), { dims: [2, 4, 1], values: [9, 8, 9, 8, 1, 2, 1, 2], ops: ['Neg', 'Concat', 'Tile', 'Neg'] });
+  assert.deepEqual(run([2, 1, 2]), { dims: [1, 4, 2], values: [1, 3, 2, 4, 1, 3, 2, 4], ops: ['Neg', 'Transpose', 'Tile', 'Neg'] });
+  assert.deepEqual(run([3, 1, 1]).ops, ['Neg', 'Slice', 'Tile', 'Neg']);
+  await session.release();
+});
