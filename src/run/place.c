@@ -115,8 +115,8 @@ static void choose_places(ln_plan *plan) {
     }
 }
 
-/* Orders in which blocks are placed, the one that is best as a rule first. No two blocks are equal in any, so that an order
- * tried again gives the same offsets whatever order the blocks were in before. */
+/* Orders in which blocks are placed, the one that is best as a rule first. No two blocks are equal in any, so that the offsets
+ * do not hang on how a library sorts. */
 
 static int compare_sizes(size_t x, size_t y) {
     return x < y ? 1 : -(x > y);
@@ -265,22 +265,43 @@ static size_t place_blocks(ln_block **blocks, int32_t count, placing *state) {
     return bytes;
 }
 
-/* Tries one order after the other until the lower bound is reached, and keeps the best. */
+/* Brings the blocks that end above `limit` to the front; the order is kept otherwise. */
+static void promote(ln_block **blocks, int32_t count, size_t limit, ln_block **spare) {
+    int32_t first = 0;
+    int32_t rest = 0;
+    for (int32_t i = 0; i < count; ++i) {
+        if (blocks[i]->offset + blocks[i]->bytes > limit) {
+            blocks[first++] = blocks[i];
+        } else {
+            spare[rest++] = blocks[i];
+        }
+    }
+    memcpy(blocks + first, spare, (size_t)rest * sizeof *blocks);
+}
+
+enum { PROMOTIONS = 4 }; /* tries from one order */
+
+/* Tries one order after the other until the lower bound is reached, and keeps the best. What ended above the bound goes
+ * first in the next try. */
 static ln_status place_best(ln_plan *plan, ln_block **blocks, int32_t count, placing *state,
                             ln_context *context) {
-    int best = 0;
     plan->workspace_bytes = SIZE_MAX;
-    for (int order = 0; order < ORDERS && plan->workspace_bytes > plan->live_bytes; ++order) {
-        qsort(blocks, (size_t)count, sizeof *blocks, orders[order]);
+    for (int try = 0; try < ORDERS * PROMOTIONS && plan->workspace_bytes > plan->live_bytes; ++try) {
+        if (try % PROMOTIONS == 0) {
+            qsort(blocks, (size_t)count, sizeof *blocks, orders[try / PROMOTIONS]);
+        } else {
+            promote(blocks, count, plan->live_bytes, state->near);
+        }
         const size_t bytes = place_blocks(blocks, count, state);
-        best = bytes < plan->workspace_bytes ? order : best;
+        for (int32_t i = 0; bytes < plan->workspace_bytes && i < count; ++i) {
+            blocks[i]->best = blocks[i]->offset;
+        }
         plan->workspace_bytes = bytes < plan->workspace_bytes ? bytes : plan->workspace_bytes;
     }
     LN_CHECK(context, plan->workspace_bytes < SIZE_MAX, OUT_OF_MEMORY,
              "the values of the run need more than the address space holds");
-    if (plan->workspace_bytes > plan->live_bytes && best != ORDERS - 1) {
-        qsort(blocks, (size_t)count, sizeof *blocks, orders[best]);
-        plan->workspace_bytes = place_blocks(blocks, count, state);
+    for (int32_t i = 0; i < count; ++i) {
+        blocks[i]->offset = blocks[i]->best;
     }
     return LN_OK;
 }

@@ -33,6 +33,7 @@ typedef enum ln_source {
 typedef struct ln_block {
     size_t bytes;
     size_t offset;
+    size_t best;         /* the offset in the best placing so far */
     int32_t first, last; /* steps during which it is in use */
 } ln_block;
 
