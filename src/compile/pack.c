@@ -87,20 +87,13 @@ static void *give_up(ln_node *node, int index, bool keep) {
     if (--info->uses > 0 || info->is_graph_output || !info->constant) {
         return NULL;
     }
-    void *bytes = info->constant->data;
-    ln_buffer *owner = info->constant->owner;
-    if (info->constant_block) {
+    if (info->constant_block && keep) {
+        void *bytes = info->constant->data;
         info->constant->data = NULL;
         info->constant_block = false;
-        if (keep) {
-            return bytes;
-        }
-        ln_free(node->graph->model->context, bytes);
-    } else if (owner) {
-        const ln_value header = ln_value_header(info->constant->dtype, &info->constant->shape);
-        ln_value_release(node->graph->model->context, info->constant);
-        *info->constant = header;
+        return bytes;
     }
+    ln_model_drop_constant(node->graph->model, node->inputs[index]);
     return NULL;
 }
 
@@ -179,7 +172,18 @@ static ln_status pack_graph(ln_graph *graph, void *argument) {
     return LN_OK;
 }
 
+/* What rewrites have left without a reader: constants that others were folded from. */
+static void drop_unread(ln_model *model) {
+    for (ln_value_id id = 1; id < model->n_values; ++id) {
+        const ln_value_info *info = ln_info(model, id);
+        if (info->uses == 0 && !info->is_graph_output) {
+            ln_model_drop_constant(model, id);
+        }
+    }
+}
+
 ln_status ln_pack_weights(ln_program *program) {
+    drop_unread(program->model);
     return ln_model_each_graph(program->model, pack_graph, program);
 }
 

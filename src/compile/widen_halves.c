@@ -288,16 +288,6 @@ static ln_status widen_outputs(islands *all, ln_node *node, const int32_t *reads
     return LN_OK;
 }
 
-/* Frees a constant that nobody reads any more. */
-static void drop_constant(ln_model *model, ln_value_id id) {
-    ln_value_info *info = ln_info(model, id);
-    if (info->constant && info->uses == 0 && info->constant_block) {
-        ln_free(model->context, info->constant->data);
-        info->constant->data = NULL;
-        info->constant_block = false;
-    }
-}
-
 static ln_status widen_node(islands *all, ln_node *node) {
     ln_model *model = all->graph->model;
     for (int32_t i = 0; i < node->n_inputs; ++i) {
@@ -306,7 +296,9 @@ static ln_status widen_node(islands *all, ln_node *node) {
         if (is_half(model, id)) {
             LN_TRY(widen_input(all, node, i, &wide));
             ln_node_set_input(node, i, wide);
-            drop_constant(model, id);
+            if (ln_info(model, id)->uses == 0) {
+                ln_model_drop_constant(model, id);
+            }
         }
     }
     return LN_OK;

@@ -34,21 +34,30 @@ ln_model *ln_model_new(ln_context *context) {
     return model;
 }
 
+void ln_model_drop_constant(ln_model *model, ln_value_id id) {
+    ln_value_info *const info = &model->values[id];
+    ln_value *const constant = info->constant;
+    if (constant == NULL) {
+        return;
+    }
+    if (info->constant_block) {
+        ln_free(model->context, constant->data);
+        constant->data = NULL;
+        info->constant_block = false;
+    } else if (constant->owner != NULL) {
+        const ln_value header = ln_value_header(constant->dtype, &constant->shape);
+        ln_value_release(model->context, constant);
+        *constant = header;
+    }
+}
+
 void ln_model_free(ln_model *model) {
     if (model == NULL) {
         return;
     }
     ln_context *const context = model->context;
     for (int32_t i = 1; i < model->n_values; i++) {
-        ln_value *const constant = model->values[i].constant;
-        if (constant == NULL) {
-            continue;
-        }
-        if (model->values[i].constant_block) {
-            ln_free(context, constant->data);
-        } else if (constant->owner != NULL) {
-            ln_value_release(context, constant);
-        }
+        ln_model_drop_constant(model, i);
     }
     ln_model_free_repackings(model);
     ln_free(context, model->values);

@@ -182,6 +182,9 @@ typedef struct ln_model {
 ln_model *ln_model_new(ln_context *context);
 /* Frees everything, constants included. */
 void ln_model_free(ln_model *model);
+
+/* Frees the bytes of a constant; its type and shape stay. */
+void ln_model_drop_constant(ln_model *model, ln_value_id id);
 /* Version of a domain ("" and "ai.onnx" are one) that the model imports, or 0. */
 int64_t ln_model_opset(const ln_model *model, const char *domain);
 

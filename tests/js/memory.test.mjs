@@ -61,3 +61,23 @@ test('many tensors peak at little more than their sum', async () => {
   assert.ok(wasmBytes < limit, `${(wasmBytes / 1e6).toFixed(1)} MB for ${((count * tensor) / 1e6).toFixed(1)} MB of weights`);
   await session.release();
 });
+
+test('what constants were folded from goes', async () => {
+  const { buildModel } = await import('../support/onnx.mjs');
+  const dims = [256, 256];
+  const session = await create(buildModel({
+    inputs: [{ name: 'x', type: 'float32', dims }],
+    outputs: [{ name: 'y', type: 'float32', dims }],
+    initializers: [{ name: 'w', type: 'float32', dims, data: new Float32Array(256 * 256).fill(2) }],
+    nodes: [
+      { op: 'Neg', inputs: ['w'], outputs: ['a'] },
+      { op: 'Exp', inputs: ['a'], outputs: ['b'] },
+      { op: 'Sqrt', inputs: ['b'], outputs: ['c'] },
+      { op: 'Add', inputs: ['x', 'c'], outputs: ['y'] },
+    ],
+  }));
+  const { live } = session.memory();
+  const held = live.weights + live.workspace;
+  assert.ok(held < 1.1 * 256 * 256 * 4, `${held} bytes`);
+  await session.release();
+});
