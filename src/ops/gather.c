@@ -102,6 +102,49 @@ static ln_status infer_elements(ln_op *op) {
     return ln_op_shape(op, 0, ln_in(op, 0)->dtype, indices);
 }
 
+enum { PICKS = 128 }; /* elements whose places are computed before they are read */
+
+/* to[j] = from[places[j]], in elements of `width` bytes. */
+static void pick(void *to, const void *from, size_t width, const size_t *places, int n) {
+#define PICK(type)                                                                                           \
+    for (int j = 0; j < n; j++) {                                                                            \
+        ((type *)to)[j] = ((const type *)from)[places[j]];                                                   \
+    }                                                                                                        \
+    return
+    switch (width) {
+    case sizeof(uint8_t):
+        PICK(uint8_t);
+    case sizeof(uint16_t):
+        PICK(uint16_t);
+    case sizeof(uint32_t):
+        PICK(uint32_t);
+    case sizeof(uint64_t):
+        PICK(uint64_t);
+    default:
+        for (int j = 0; j < n; j++) {
+            memcpy((unsigned char *)to + (size_t)j * width, (const unsigned char *)from + places[j] * width,
+                   width);
+        }
+    }
+#undef PICK
+}
+
+/* places[j] = the element that index first + j names along an axis of `dim` entries, `stride` apart, j * inner further. */
+static void place_picks(const ln_value *indices, int64_t first, int n, int64_t dim, int64_t stride,
+                        int64_t inner, size_t *places) {
+#define PLACE(type)                                                                                          \
+    for (int j = 0; j < n; j++) {                                                                            \
+        const int64_t at = ((const type *)indices->data)[first + j];                                         \
+        places[j] = (size_t)(at < 0 ? at + dim : at) * (size_t)stride + (size_t)(j * inner);                 \
+    }
+    if (indices->dtype == LN_INT32) {
+        PLACE(int32_t)
+    } else {
+        PLACE(int64_t)
+    }
+#undef PLACE
+}
+
 static void elements_task(ln_op *op, int64_t index, void *scratch) {
     (void)scratch;
     const gather_local *local = LN_LOCAL(op, const gather_local);
@@ -125,11 +168,13 @@ static void elements_task(ln_op *op, int64_t index, void *scratch) {
             base += i == local->axis ? 0 : rest % indices->shape.dims[i] * strides[i];
             rest /= indices->shape.dims[i];
         }
-        for (int64_t j = 0; j < n; j++) {
-            const int64_t at = ln_index_at(indices, row * n + j);
-            const int64_t from = base + j * inner_stride + (at < 0 ? at + local->dim : at) * axis_stride;
-            ln_copy_block(to + (size_t)(row * n + j) * width,
-                          (const unsigned char *)data->data + (size_t)from * width, width);
+        for (int64_t j = 0; j < n; j += PICKS) {
+            size_t places[PICKS];
+            const int count = (int)(n - j < PICKS ? n - j : PICKS);
+            place_picks(indices, row * n + j, count, local->dim, axis_stride, inner_stride, places);
+            pick(to + (size_t)(row * n + j) * width,
+                 (const unsigned char *)data->data + (size_t)(base + j * inner_stride) * width, width, places,
+                 count);
         }
     }
 }

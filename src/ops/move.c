@@ -371,20 +371,35 @@ void *ln_unpacked_target(const ln_value *value, unsigned char **scratch) {
 
 /* Indices ----------------------------------------------------------------------------------------------- */
 
+/* Whether an index is beyond -dim to dim - 1: one of the two differences is negative then, or wraps to a negative one. */
+static bool any_outside(const ln_value *value, int64_t count, int64_t dim) {
+    uint64_t signs = 0;
+#define LOOK(type)                                                                                           \
+    for (int64_t i = 0; i < count; i++) {                                                                    \
+        const uint64_t at = (uint64_t)((const type *)value->data)[i];                                        \
+        signs |= (at + (uint64_t)dim) | ((uint64_t)dim - 1 - at);                                            \
+    }
+    if (value->dtype == LN_INT32) {
+        LOOK(int32_t)
+    } else {
+        LOOK(int64_t)
+    }
+#undef LOOK
+    return signs >> 63;
+}
+
 ln_status ln_check_indices(ln_op *op, int index, int64_t dim) {
     const ln_value *value = ln_in(op, index);
     const int64_t count = ln_value_count(value);
-    int64_t low = 0;
-    int64_t high = -1;
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t at = ln_index_at(value, i);
-        low = at < low ? at : low;
-        high = at > high ? at : high;
+    if (!any_outside(value, count, dim)) {
+        return LN_OK;
     }
-    LN_OP_CHECK(op, low >= -dim && high < dim, INVALID_VALUE,
-                "index %lld is out of bounds for an axis of length %lld",
-                (long long)(high < dim ? low : high), (long long)dim);
-    return LN_OK;
+    int64_t at = 0;
+    for (int64_t i = 0; i < count && at >= -dim && at < dim; i++) {
+        at = ln_index_at(value, i);
+    }
+    return ln_op_fail(op, LN_INVALID_VALUE, "index %lld is out of bounds for an axis of length %lld",
+                      (long long)at, (long long)dim);
 }
 
 /* Axes -------------------------------------------------------------------------------------------------- */
