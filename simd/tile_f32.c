@@ -14,8 +14,9 @@
 
 #include <math.h>
 
+/* `count` tiles side by side. */
 typedef void tile_fn(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,
-                     size_t b_stride, size_t panel_stride, size_t row, size_t col);
+                     size_t b_stride, size_t panel_stride, size_t row, size_t col, size_t count);
 
 /* Four floats of a row, or the first `count` of them. A constant 4 costs no branch. */
 LN_INLINE ln_v32f load_some(const float *p, size_t count) {
@@ -71,9 +72,9 @@ LN_INLINE void finish(const size_t rows, const size_t vectors, ln_v32f sum[][8],
     }
 }
 
-/* Whether sums may start from the bias, which spares the epilogue. */
-LN_INLINE bool starts_from_bias(const ln_tile_f32_out *out) {
-    return out->bias != NULL && out->alpha == 1.0f && out->beta == 1.0f;
+/* Whether sums may start from the bias, which spares the epilogue. Those of convolutions always may. */
+LN_INLINE bool starts_from_bias(const ln_tile_f32_out *out, bool convolves) {
+    return out->bias != NULL && (convolves || (out->alpha == 1.0f && out->beta == 1.0f));
 }
 
 /* One step of the sums: a column of A, `distance` apart, times a row of B. */
@@ -96,11 +97,12 @@ LN_INLINE void add_products(const size_t rows, const size_t vectors, ln_v32f sum
 
 /*
  * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers, k and what `taps`
- * holds is a constant.
+ * holds is a constant. One that convolves reads B through taps; its alpha and beta are 1, its bias one of rows.
  */
-LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const ln_tile_f32_taps *taps,
-                    const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,
-                    size_t b_stride, size_t panel_stride, size_t row, size_t col) {
+LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const bool convolves,
+                    const ln_tile_f32_taps *taps, const ln_tile_f32_out *out, size_t k, const float *a,
+                    size_t a_stride, const float *b, size_t b_stride, size_t panel_stride, size_t row,
+                    size_t col) {
     const size_t vectors = 2 * panels;
     ln_v32f sum[6][8];
     float *c = out->c + row * out->c_stride + col;
@@ -112,13 +114,13 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
                 sum[i][j] = ln_load(c + i * out->c_stride + 4 * j);
             }
         }
-    } else if (starts_from_bias(out)) {
+    } else if (starts_from_bias(out, convolves)) {
         const float *bias = out->bias + row * out->bias_row_stride;
         LN_LOOP_UNROLLED
         for (size_t i = 0; i < rows; i++) {
             LN_LOOP_UNROLLED
             for (size_t j = 0; j < vectors; j++) {
-                sum[i][j] = bias_at(out, bias, col, j, 4);
+                sum[i][j] = convolves ? ln_load_splat(bias) : bias_at(out, bias, col, j, 4);
             }
             bias += out->bias_row_stride;
         }
@@ -133,7 +135,7 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
     }
     const size_t step = packed ? rows : 1;
     const size_t distance = packed ? 1 : a_stride;
-    if (taps != NULL) {
+    if (convolves) {
         const size_t *const offsets = taps->offsets;
         const size_t count = taps->taps;
         for (size_t plane = 0; plane < taps->planes; plane++) {
@@ -153,7 +155,7 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
         }
     }
     if (out->finish) {
-        if (!starts_from_bias(out) && (out->bias != NULL || out->alpha != 1.0f)) {
+        if (!convolves && !starts_from_bias(out, false) && (out->bias != NULL || out->alpha != 1.0f)) {
             scale(rows, vectors, sum, out, row, col, 4);
         }
         finish(rows, vectors, sum, out, row, col, 4);
@@ -170,8 +172,14 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
 
 #define TILE(name, rows, panels, packed)                                                                     \
     static void name(const ln_tile_f32_out *out, size_t k, const float *a, size_t a_stride, const float *b,  \
-                     size_t b_stride, size_t panel_stride, size_t row, size_t col) {                         \
-        tile(rows, panels, packed, NULL, out, k, a, a_stride, b, b_stride, panel_stride, row, col);          \
+                     size_t b_stride, size_t panel_stride, size_t row, size_t col, size_t count) {           \
+        LN_LOOP_ROLLED                                                                                       \
+        for (; count > 0; count--) {                                                                         \
+            tile(rows, panels, packed, false, NULL, out, k, a, a_stride, b, b_stride, panel_stride, row,     \
+                 col);                                                                                       \
+            b += (panels) * panel_stride;                                                                    \
+            col += (panels) * LN_TILE_COLS;                                                                  \
+        }                                                                                                    \
     }
 
 TILE(packed_1x8, 1, 1, true)
@@ -192,12 +200,17 @@ TILE(strided_6x8, 6, 1, false)
 #endif
 
 typedef void taps_fn(const ln_tile_f32_out *out, const float *a, const float *b, const ln_tile_f32_taps *taps,
-                     size_t row, size_t col);
+                     size_t row, size_t col, size_t count);
 
 #define TAPS(name, rows, panels)                                                                             \
     static void name(const ln_tile_f32_out *out, const float *a, const float *b,                             \
-                     const ln_tile_f32_taps *taps, size_t row, size_t col) {                                 \
-        tile(rows, panels, true, taps, out, 0, a, 0, b, 0, LN_TILE_COLS, row, col);                          \
+                     const ln_tile_f32_taps *taps, size_t row, size_t col, size_t count) {                   \
+        LN_LOOP_ROLLED                                                                                       \
+        for (; count > 0; count--) {                                                                         \
+            tile(rows, panels, true, true, taps, out, 0, a, 0, b, 0, LN_TILE_COLS, row, col);                \
+            b += (panels) * LN_TILE_COLS;                                                                    \
+            col += (panels) * LN_TILE_COLS;                                                                  \
+        }                                                                                                    \
     }
 
 TAPS(taps_1x8, 1, 1)
@@ -228,9 +241,9 @@ void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, const float *
     const bool wide = columns >= taps_tiles[rows].wide_columns;
     taps_fn *const fn = wide ? taps_tiles[rows].wide : taps_tiles[rows].one;
     const size_t step = wide ? taps_tiles[rows].wide_columns : LN_TILE_COLS;
-    for (size_t done = 0; done < columns; done += step) {
-        const size_t at = columns - done < step ? columns - step : done;
-        fn(out, a, b + at, taps, row, col + at);
+    fn(out, a, b, taps, row, col, columns / step);
+    if (columns % step != 0) {
+        fn(out, a, b + (columns - step), taps, row, col + (columns - step), 1);
     }
 }
 
@@ -275,7 +288,7 @@ static void run_edge(const ln_tile_f32_out *out, tile_fn *fn, size_t rows, size_
         ln_store(block + i * 8, ln_load_part(c, low));
         ln_store(block + i * 8 + 4, ln_load_part(c + low, high));
     }
-    fn(&block_out, k, a, a_stride, b, b_stride, 0, 0, 0);
+    fn(&block_out, k, a, a_stride, b, b_stride, 0, 0, 0, 1);
     for (size_t i = 0; i < rows; i++) {
         for (size_t done = 0; done < columns; done += 4) {
             const size_t count = done == 0 ? low : high;
@@ -294,18 +307,15 @@ void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const fl
     const bool packed = a_stride == 0;
     tile_fn *const one = packed ? tiles[rows].packed : tiles[rows].strided;
     tile_fn *const wide = packed ? tiles[rows].wide_packed : tiles[rows].wide_strided;
-    const size_t wide_columns = tiles[rows].wide_panels * LN_TILE_COLS;
-    size_t done = 0;
-    for (; columns - done >= wide_columns; done += wide_columns) {
-        wide(out, k, a, a_stride, b.b, b.row_stride, b.panel_stride, row, col + done);
-        b.b += tiles[rows].wide_panels * b.panel_stride;
-    }
-    for (; columns - done >= LN_TILE_COLS; done += LN_TILE_COLS) {
-        one(out, k, a, a_stride, b.b, b.row_stride, 0, row, col + done);
-        b.b += b.panel_stride;
-    }
-    if (done < columns) {
-        run_edge(out, one, rows, k, a, a_stride, b.b, b.row_stride, row, col + done, columns - done);
+    const size_t all = columns / LN_TILE_COLS, wide_panels = tiles[rows].wide_panels;
+    const size_t wide_count = all / wide_panels, done = wide_count * wide_panels;
+    wide(out, k, a, a_stride, b.b, b.row_stride, b.panel_stride, row, col, wide_count);
+    b.b += done * b.panel_stride;
+    one(out, k, a, a_stride, b.b, b.row_stride, b.panel_stride, row, col + done * LN_TILE_COLS, all - done);
+    if (columns % LN_TILE_COLS != 0) {
+        b.b += (all - done) * b.panel_stride;
+        run_edge(out, one, rows, k, a, a_stride, b.b, b.row_stride, row, col + all * LN_TILE_COLS,
+                 columns % LN_TILE_COLS);
     }
 }
 
