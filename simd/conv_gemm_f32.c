@@ -29,6 +29,9 @@ enum {
     TILE_TASKS = 16,        /* output channels are split for no more tasks than this, */
     LEAST_ROWS = 64,        /* into no fewer, since each task packs its panels */
     DIRECT_SIZE = 32,       /* with so few channels in or out, pointwise panels are read in place */
+    CACHE_WAYS = 8,         /* unless more planes than these lie a multiple of these bytes apart: */
+    CACHE_WAY_BYTES = 4096, /* they would push one another out of the cache */
+    LINE_PANELS = 4,        /* pointwise panels packed at a time */
     DIRECT_TILES = 3,       /* with so few tiles of output channels, taps are read where they lie: */
     COPY_BYTES = 384 * 1024 /* from this much of the input at a time */
 };
@@ -51,6 +54,23 @@ static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const ln_ti
             panel += LN_TILE_COLS;
         }
         pixel += taps->plane_stride;
+    }
+}
+
+/*
+ * Panels of neighbouring pixels of a pointwise convolution, LINE_PANELS of them: planes may lie at distances that share
+ * a set of the cache, so whole lines are read while they are there.
+ */
+static LN_NOINLINE void pack_lines(float *panels, const float *pixel, size_t plane_stride, size_t planes) {
+    for (size_t plane = 0; plane < planes; plane++) {
+        float *to = panels + plane * LN_TILE_COLS;
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < LINE_PANELS; i++) {
+            ln_store(to, ln_load(pixel + i * LN_TILE_COLS));
+            ln_store(to + 4, ln_load(pixel + i * LN_TILE_COLS + 4));
+            to += planes * LN_TILE_COLS;
+        }
+        pixel += plane_stride;
     }
 }
 
@@ -146,7 +166,8 @@ static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region 
                              const ln_conv_view *view, size_t depth, const conv_scratch *scratch) {
     const size_t k = depth * plan->taps, pixels = region->rows * region->cols;
     const bool direct = plan->taps == 1 && region->rows == 1 && pixels % LN_TILE_COLS == 0 &&
-                        (group_rows(&plan->shape) <= DIRECT_SIZE || k <= DIRECT_SIZE);
+                        (group_rows(&plan->shape) <= DIRECT_SIZE || k <= DIRECT_SIZE) &&
+                        (k <= CACHE_WAYS || view->plane_stride * sizeof(float) % CACHE_WAY_BYTES != 0);
     pass_panels panels = {.pixels = pixels, .tail = pixels};
     if (direct) {
         panels.body = (ln_tile_f32_panels){view->base, view->plane_stride, LN_TILE_COLS};
@@ -157,7 +178,12 @@ static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region 
     const bool overlaps = depth == group_depth(plan) && pixels > LN_TILE_COLS && pixels % LN_TILE_COLS != 0;
     panels.body = (ln_tile_f32_panels){scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
     panels.last = panels.body;
-    for (size_t p = 0; p < pixels; p += LN_TILE_COLS) {
+    size_t p = 0;
+    for (; taps.taps == 1 && region->rows == 1 && pixels - p >= LINE_PANELS * LN_TILE_COLS;
+         p += LINE_PANELS * LN_TILE_COLS) {
+        pack_lines(scratch->panels + p * k, view->base + p, view->plane_stride, depth);
+    }
+    for (; p < pixels; p += LN_TILE_COLS) {
         const bool last = overlaps && pixels - p < LN_TILE_COLS;
         float *const panel = scratch->panels + p * k;
         pack_panel(panel, region, view, &taps, last ? pixels - LN_TILE_COLS : p);
