@@ -49,22 +49,70 @@ static phase_span span_of(ptrdiff_t begin, size_t step, size_t count, size_t wid
     return span;
 }
 
-/* dst[i] = from[i * step]; reads nothing past the last of them. */
+/* dst[i] = from[i * step]; reads nothing past the last of them. The last vector overlaps the one before it. */
 LN_INLINE void copy_strided(float *dst, const float *from, size_t step, size_t count) {
-    size_t i = 0;
-    if (step == 1) {
-        for (; i + 4 <= count; i += 4) {
+    if (step > 2 || count < 4) {
+        for (size_t i = 0; i < count; i++) {
+            dst[i] = from[i * step];
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i += 4) {
+        i = i + 4 <= count ? i : count - 4;
+        if (step == 1) {
             ln_store(dst + i, ln_load(from + i));
-        }
-    } else if (step == 2) {
-        for (; i + 4 < count; i += 4) {
-            const ln_v32f low = ln_load(from + 2 * i), high = ln_load(from + 2 * i + 4);
-            ln_store(dst + i, wasm_i32x4_shuffle(low, high, 0, 2, 4, 6));
+        } else {
+            const ln_v32f low = ln_load(from + 2 * i), high = ln_load(from + 2 * i + 3);
+            ln_store(dst + i, wasm_i32x4_shuffle(low, high, 0, 2, 5, 7));
         }
     }
-    for (; i < count; i++) {
-        dst[i] = from[i * step];
+}
+
+/*
+ * Both phases of stride 2 at once: even[i] = from[2 * i] and odd[i] = from[2 * i + 1]. At least four of each, and as many even
+ * ones as odd ones or one more.
+ */
+LN_INLINE void copy_halves(float *even, float *odd, const float *from, size_t evens, size_t odds) {
+    for (size_t i = 0; i < odds; i += 4) {
+        i = i + 4 <= odds ? i : odds - 4;
+        const ln_v32f low = ln_load(from + 2 * i), high = ln_load(from + 2 * i + 4);
+        ln_store(even + i, wasm_i32x4_shuffle(low, high, 0, 2, 4, 6));
+        ln_store(odd + i, wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
     }
+    if (evens > odds) {
+        even[odds] = from[2 * odds];
+    }
+}
+
+/* The rows of a window that lie on the plane: `from` is the first of them and goes to row 0 of dst. */
+typedef struct window_rows {
+    float *dst;
+    const float *from;
+    size_t rows, dst_stride, from_stride;
+} window_rows;
+
+/* False where the phases are not two, or too short. */
+static bool copy_two_phases(const window_rows *w, const ln_conv_window *window, size_t width) {
+    phase_span even = span_of(window->col, window->col_step, window->phase_cols, width);
+    phase_span odd = span_of(window->col + 1, window->col_step, window->phase_cols, width);
+    float *to_even = w->dst + even.left, *to_odd = w->dst + window->phase_cols + odd.left;
+    if (window->phases != 2 || even.inside < 4 || odd.inside < 4) {
+        return false;
+    }
+    if (odd.first < even.first) { /* the plane begins in the second phase */
+        const phase_span span = even;
+        float *const to = to_even;
+        even = odd;
+        odd = span;
+        to_even = to_odd;
+        to_odd = to;
+    }
+    for (size_t r = 0; r < w->rows; r++) {
+        const size_t at = r * w->dst_stride;
+        copy_halves(to_even + at, to_odd + at, w->from + r * w->from_stride + even.first, even.inside,
+                    odd.inside);
+    }
+    return true;
 }
 
 void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *window, size_t height,
@@ -78,15 +126,20 @@ void ln_conv_copy_window(float *dst, const float *plane, const ln_conv_window *w
     }
     const size_t inside = ((size_t)((ptrdiff_t)height - first) - 1) / window->row_step + 1;
     const size_t rows = inside < window->rows - skipped ? inside : window->rows - skipped;
+    const window_rows w = {dst + skipped * dst_stride, plane + (size_t)first * width, rows, dst_stride,
+                           window->row_step * width};
+    if (copy_two_phases(&w, window, width)) {
+        return;
+    }
     for (size_t phase = 0; phase < window->phases; phase++) {
         const phase_span span =
             span_of(window->col + (ptrdiff_t)phase, window->col_step, window->phase_cols, width);
-        float *to = dst + skipped * dst_stride + phase * window->phase_cols + span.left;
-        const float *from = plane + (size_t)first * width + span.first;
+        float *to = w.dst + phase * window->phase_cols + span.left;
+        const float *from = w.from + span.first;
         for (size_t r = 0; r < rows && span.inside > 0; r++) {
             copy_strided(to, from, window->col_step, span.inside);
-            to += dst_stride;
-            from += window->row_step * width;
+            to += w.dst_stride;
+            from += w.from_stride;
         }
     }
 }
