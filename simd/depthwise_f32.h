@@ -7,34 +7,36 @@
 #include "conv_window_f32.h"
 #include "tile_f32.h"
 
-/* One channel of one task. */
-typedef struct ln_depthwise_job {
-    const float *x, *w;
-    float bias, limits[2];
-    ln_tile_f32_out out; /* c is the output plane as one row of pixels */
+typedef struct ln_depthwise_shape {
     size_t height, width, out_height, out_width;
+    size_t stride_row, stride_col;
     ptrdiff_t pad_row, pad_col;
+} ln_depthwise_shape;
+
+/* One channel of one task. What every store needs lies ready as vectors: loads of them need no register of their own. */
+typedef struct ln_depthwise_job {
+    ln_v32f bias, low, high; /* the last two are the clamp */
+    const float *x, *w;
+    ln_tile_f32_out out;       /* c is the output plane as one row of pixels */
     size_t row_begin, row_end; /* output rows */
+    ln_depthwise_shape shape;
 } ln_depthwise_job;
 
-/* Finishes four sums. `limits` are the low and high clamp; a residual is added first if there is one. */
-LN_INLINE void ln_depthwise_store(float *c, ln_v32f sum, const float *residual, const float *limits) {
-    if (residual != NULL) {
-        sum = ln_add(sum, ln_load(residual));
+/* Clamps four sums and stores them; `addend` comes before if there is one. */
+LN_INLINE void ln_depthwise_store(const ln_depthwise_job *job, float *c, ln_v32f sum, const float *addend) {
+    if (addend != NULL) {
+        sum = ln_add(sum, ln_load(addend));
     }
-    ln_store(c, ln_clamp_high(ln_clamp_low(sum, ln_load_splat(limits)), ln_load_splat(limits + 1)));
+    ln_store(c, ln_clamp_high(ln_clamp_low(sum, job->low), job->high));
 }
 
-typedef struct ln_depthwise_strip ln_depthwise_strip;
+/* All columns of the job's rows, for a kernel of 3x3. */
+typedef void ln_depthwise_3x3_fn(const ln_depthwise_job *job);
 
-/* What the choice of strips depends on; there is no dilation. */
-typedef struct ln_depthwise_window {
-    size_t kernel_y, kernel_x, stride_y, stride_x, in_width, out_width;
-} ln_depthwise_window;
-
-/* The strips for a window, or NULL when none fit. Planes narrower than four columns have none. */
-const ln_depthwise_strip *ln_depthwise_strip_for(const ln_depthwise_window *window);
-/* All columns of the job's rows. */
-void ln_depthwise_run_strips(const ln_depthwise_strip *strip, const ln_depthwise_job *job);
+/*
+ * The function for a shape, or NULL when there is none: strides are 1 or 2, padding is at most one element on each side,
+ * and outputs are at least five in a row.
+ */
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_depthwise_shape *shape);
 
 #endif

@@ -370,33 +370,26 @@ static void divide_row(float *dst, const struct ln_pooling *pooling, int64_t row
     divide_outputs(dst, begin, end, rows_count * kernel);
 }
 
-/* Sums over windows that the depthwise strips know; false for all others. */
-static bool sum_by_strips(float *dst, const float *src, const struct ln_pooling *p) {
-    static const float ones[7 * 7] = {
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-    };
-    const ln_depthwise_window window = {(size_t)p->kernel[1], (size_t)p->kernel[2], (size_t)p->stride[1],
-                                        (size_t)p->stride[2], (size_t)p->in[2],     (size_t)p->out[2]};
-    const ln_depthwise_strip *const strip = ln_depthwise_strip_for(&window);
-    if (strip == NULL || p->in[0] != 1 || p->out[0] != 1 || p->kernel[0] != 1 || p->dilation[1] != 1 ||
-        p->dilation[2] != 1) {
+/* Sums over windows that the depthwise kernels know; false for all others. */
+static bool sum_by_depthwise(float *dst, const float *src, const struct ln_pooling *p) {
+    static const float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const ln_depthwise_shape shape = {
+        (size_t)p->in[1],     (size_t)p->in[2],     (size_t)p->out[1],          (size_t)p->out[2],
+        (size_t)p->stride[1], (size_t)p->stride[2], (ptrdiff_t)p->pad_begin[1], (ptrdiff_t)p->pad_begin[2]};
+    const bool flat = p->in[0] == 1 && p->out[0] == 1 && p->kernel[0] == 1;
+    const bool usual = p->kernel[1] == 3 && p->kernel[2] == 3 && p->dilation[1] == 1 && p->dilation[2] == 1;
+    ln_depthwise_3x3_fn *const direct = flat && usual ? ln_depthwise_3x3_for(&shape) : NULL;
+    if (direct == NULL) {
         return false;
     }
-    const ln_depthwise_job job = {
-        .x = src,
-        .w = ones,
-        .limits = {-INFINITY, INFINITY},
-        .out = {.c = dst},
-        .height = (size_t)p->in[1],
-        .width = (size_t)p->in[2],
-        .out_height = (size_t)p->out[1],
-        .out_width = (size_t)p->out[2],
-        .pad_row = (ptrdiff_t)p->pad_begin[1],
-        .pad_col = (ptrdiff_t)p->pad_begin[2],
-        .row_end = (size_t)p->out[1],
-    };
-    ln_depthwise_run_strips(strip, &job);
+    const ln_depthwise_job job = {.shape = shape,
+                                  .x = src,
+                                  .w = ones,
+                                  .low = ln_splat(-INFINITY),
+                                  .high = ln_splat(INFINITY),
+                                  .out = {.c = dst},
+                                  .row_end = shape.out_height};
+    direct(&job);
     return true;
 }
 
@@ -406,7 +399,7 @@ void ln_average_pool_plane_f32(float *dst, const float *src, const struct ln_poo
         ln_reduce_inner_f32[LN_REDUCE_MEAN](dst, src, 1, plane_size(pooling));
         return;
     }
-    const bool summed = sum_by_strips(dst, src, pooling);
+    const bool summed = sum_by_depthwise(dst, src, pooling);
     for (int64_t od = 0; od < pooling->out[0]; od++) {
         for (int64_t oh = 0; oh < pooling->out[1]; oh++) {
             float *row = dst + (od * pooling->out[1] + oh) * pooling->out[2];

@@ -262,8 +262,11 @@ static void test_depthwise(void) {
             run_case(&test);
         }
     }
-    const conv_case tall = square(2, 2, 2, 300, 3, 1);
-    run_case(&tall);
+    const conv_case tall[] = {square(2, 2, 2, 300, 3, 1), square(2, 2, 2, 600, 3, 2),
+                              square(2, 2, 2, 300, 5, 1), square(2, 2, 2, 600, 5, 2)};
+    for (size_t i = 0; i < sizeof tall / sizeof *tall; i++) {
+        run_case(&tall[i]);
+    }
 }
 
 /* A long signal: one row, many taps, as audio models have. */

@@ -1,0 +1,164 @@
+/*
+ * Depthwise kernels of 3x3 with strides 1 and 2, no dilation, and at most one element of padding on a side.
+ *
+ * A strip, four output columns wide, rolls down the plane. A row of input is loaded once; its products with each row of
+ * the kernel are added to the sums of the output rows it belongs to, which are carried from row to row:
+ *
+ *     input row t:   carried two + row 2 of kernel  ->  output row t - 2, finished
+ *                    carried one + row 1 of kernel  ->  carried two
+ *                                  row 0 of kernel  ->  carried one
+ *
+ * So every output is ((row 0 + row 1) + row 2) + bias wherever tasks are cut. With stride 2 only one sum is carried. The
+ * nine weights stay in registers for the whole plane. Strips at the left or right padding shuffle a zero in, and read
+ * nothing outside the plane; the last strip overlaps the one before it. Nothing is copied.
+ */
+#include "depthwise_f32.h"
+
+enum { STRIP = 4, INSIDE = 0, LEFT = 1, RIGHT = 2 };
+
+/*
+ * The columns that each tap of a kernel row meets, for four output columns. `row` is where tap 0 of the first column
+ * stands; on the left strip that is the padding.
+ */
+LN_INLINE void load_taps(const size_t stride, const int side, const float *row, ln_v32f taps[3]) {
+    if (stride == 1) {
+        taps[1] = ln_load(row + 1);
+        taps[0] = side == LEFT ? wasm_i32x4_shuffle(ln_zero(), taps[1], 3, 4, 5, 6) : ln_load(row);
+        taps[2] = side == RIGHT ? wasm_i32x4_shuffle(taps[1], ln_zero(), 1, 2, 3, 4) : ln_load(row + 2);
+        return;
+    }
+    if (side == LEFT) {
+        const ln_v32f low = ln_load(row + 1), high = ln_load(row + 5);
+        taps[1] = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
+        taps[2] = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+        taps[0] = wasm_i32x4_shuffle(ln_zero(), taps[2], 3, 4, 5, 6);
+        return;
+    }
+    const ln_v32f low = ln_load(row), high = ln_load(row + 4);
+    const ln_v32f next = side == RIGHT ? ln_zero() : wasm_v128_load32_zero(row + 8);
+    taps[0] = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
+    taps[1] = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+    taps[2] = wasm_i32x4_shuffle(taps[0], next, 1, 2, 3, 4);
+}
+
+LN_INLINE ln_v32f dot(const ln_v32f taps[3], const ln_v32f *w) {
+    return ln_madd(ln_madd(ln_mul(taps[0], w[0]), taps[1], w[1]), taps[2], w[2]);
+}
+
+/* Where a strip writes next, and what it adds if `adds`; the addend goes along. */
+typedef struct strip_out {
+    float *c;
+    const float *addend;
+    size_t step, addend_step;
+    bool adds;
+} strip_out;
+
+LN_INLINE void strip_store(const ln_depthwise_job *job, strip_out *out, ln_v32f sum) {
+    sum = ln_add(sum, job->bias);
+    if (out->adds) {
+        sum = ln_add(sum, ln_load(out->addend));
+    }
+    ln_depthwise_store(job, out->c, sum, NULL);
+    out->c += out->step;
+    out->addend += out->addend_step;
+}
+
+/* Four output columns from `col`, all rows of the job. */
+LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int side,
+                     const ln_depthwise_job *job, const ln_v32f *w, size_t col) {
+    const ln_depthwise_shape *s = &job->shape;
+    const size_t width = s->width, at = job->row_begin * s->out_width + col;
+    strip_out out = {job->out.c + at, job->out.c, s->out_width, 0, job->out.residual != NULL};
+    if (out.adds) {
+        out.addend = job->out.residual + at;
+        out.addend_step = s->out_width;
+    }
+    const ptrdiff_t row = (ptrdiff_t)(job->row_begin * stride_row) - s->pad_row;
+    const float *x = job->x + row * (ptrdiff_t)width + (ptrdiff_t)(col * stride_col) - s->pad_col;
+    const size_t rows = job->row_end - job->row_begin;
+    /* Groups of input rows that lie on the plane in full; the last output row may want one row more. */
+    const size_t left = s->height - (size_t)(row + (stride_row == 1 ? 2 : 1));
+    const size_t whole = stride_row == 1 ? left : left / 2;
+    ln_v32f taps[3], one = ln_zero(), two = ln_zero();
+    if (row >= 0) {
+        load_taps(stride_col, side, x, taps);
+        two = dot(taps, w);
+    }
+    if (stride_row == 1) {
+        load_taps(stride_col, side, x += width, taps);
+        two = ln_add(two, dot(taps, w + 3));
+        one = dot(taps, w);
+    }
+    LN_LOOP_ROLLED
+    for (size_t n = rows < whole ? rows : whole; n > 0; n--) {
+        load_taps(stride_col, side, x += width, taps);
+        if (stride_row == 2) {
+            two = ln_add(two, dot(taps, w + 3));
+            load_taps(stride_col, side, x += width, taps);
+        }
+        strip_store(job, &out, ln_add(two, dot(taps, w + 6)));
+        if (stride_row == 2) {
+            two = dot(taps, w);
+        } else {
+            two = ln_add(one, dot(taps, w + 3));
+            one = dot(taps, w);
+        }
+    }
+    if (rows > whole) {
+        if (stride_row == 2) {
+            load_taps(stride_col, side, x + width, taps);
+            two = ln_add(two, dot(taps, w + 3));
+        }
+        strip_store(job, &out, two);
+    }
+}
+
+LN_INLINE void plane(const size_t stride_row, const size_t stride_col, const ln_depthwise_job *job) {
+    const ln_depthwise_shape *s = &job->shape;
+    ln_v32f w[9];
+    LN_LOOP_UNROLLED
+    for (size_t i = 0; i < 9; i++) {
+        w[i] = ln_load_splat(job->w + i);
+    }
+    size_t col = 0;
+    if (s->pad_col > 0) {
+        strip(stride_row, stride_col, LEFT, job, w, 0);
+        col = STRIP;
+    }
+    for (; col < s->out_width; col += STRIP) {
+        const size_t at = s->out_width - col < STRIP ? s->out_width - STRIP : col;
+        if (at * stride_col + (STRIP - 1) * stride_col + 2 - (size_t)s->pad_col >= s->width) {
+            strip(stride_row, stride_col, RIGHT, job, w, s->out_width - STRIP);
+            return;
+        }
+        strip(stride_row, stride_col, INSIDE, job, w, at);
+    }
+}
+
+static LN_NOINLINE void plane_s1(const ln_depthwise_job *job) {
+    plane(1, 1, job);
+}
+
+static LN_NOINLINE void plane_s2(const ln_depthwise_job *job) {
+    plane(2, 2, job);
+}
+
+static LN_NOINLINE void plane_s21(const ln_depthwise_job *job) {
+    plane(2, 1, job);
+}
+
+/* At most one element of padding before and after. */
+static bool fits(ptrdiff_t pad, size_t in, size_t out, size_t stride) {
+    return (pad == 0 || pad == 1) && (out - 1) * stride + 2 <= in + (size_t)pad;
+}
+
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_depthwise_shape *s) {
+    if (s->out_width <= STRIP || !fits(s->pad_row, s->height, s->out_height, s->stride_row) ||
+        !fits(s->pad_col, s->width, s->out_width, s->stride_col)) {
+        return NULL;
+    }
+    if (s->stride_row == 1) {
+        return s->stride_col == 1 ? plane_s1 : NULL;
+    }
+    return s->stride_row != 2 ? NULL : s->stride_col == 2 ? plane_s2 : s->stride_col == 1 ? plane_s21 : NULL;
+}
