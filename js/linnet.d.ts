@@ -253,6 +253,11 @@ export declare namespace InferenceSession {
      * error is about three times that of the plain sum; its weights take at most 64 MB more.
      */
     winograd?: boolean;
+    /**
+     * By default create() goes on to plan for the inputs' declared shapes and to run a part of each step on zeros, so that the engine has
+     * compiled the kernels when the first run comes: that takes about as long as the first run gains. false leaves it to that.
+     */
+    warmUp?: boolean;
     /** Seed of the random operators. */
     seed?: number;
 

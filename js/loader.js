@@ -6,6 +6,11 @@ import { fromResponse, streamChunks } from './env/fetch.js';
 import { describe } from './tensor.js';
 
 const STAGING_BYTES = 256 * 1024;
+/** Steps of a rehearsal between looks at the clock; the length of a slice and of all of them, in milliseconds. */
+const REHEARSED_STEPS = 8;
+const SLICE_MS = 8;
+const REHEARSAL_MS = 200;
+const MORE = 101;
 
 /** @typedef {import('./env/platform.js').Source} Source */
 
@@ -72,6 +77,21 @@ export class Loader {
     this.#report('compile');
     await this.#turn();
     this.expectOk(this.runtime.call('ln_session_compile', this.session));
+    if (this.settings.warmUp !== false) await this.#rehearse();
+  }
+
+  /** Plans for the declared shapes and has the engine compile the kernels, so that the first run need not. */
+  async #rehearse() {
+    const { now, pause } = this.runtime.platform;
+    const start = now();
+    let sliceStart = start;
+    while (this.runtime.call('ln_session_rehearse', this.session, REHEARSED_STEPS) === MORE) {
+      if (now() - start > REHEARSAL_MS) return;
+      if (now() - sliceStart < SLICE_MS) continue;
+      await pause();
+      this.#checkSignal();
+      sliceStart = now();
+    }
   }
 
   /** @param {any} model */

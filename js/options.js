@@ -30,6 +30,7 @@ export const env = {
  * @property {AbortSignal} [signal]
  * @property {(progress: { phase: string, loaded?: number, total?: number }) => void} [onProgress]
  * @property {any} [externalData]
+ * @property {boolean} [warmUp]
  * @property {Record<string, number>} core options of the core, by its names
  *
  * @typedef {object} RunSettings
@@ -86,6 +87,7 @@ const SESSION_OPTIONS = {
   profile: core('profile', bit, 'true or false'),
   overridable: core('overridable', bit, 'true or false'),
   winograd: core('winograd', bit, 'true or false'),
+  warmUp: set('warmUp', isBoolean, 'true or false'),
   seed: core('seed', (value) => (Number.isFinite(value) ? value : undefined), 'a number'),
 
   executionProviders(value) {

@@ -8,6 +8,7 @@
 #include "model/reader.h"
 #include "run/describe.h"
 #include "run/feed.h"
+#include "run/rehearse.h"
 #include "run/session.h"
 #include "simd/kernels.h"
 
@@ -197,6 +198,11 @@ ln_status ln_session_compile(ln_session *session) {
     LN_TRY(loading(session, make_tables(session)));
     session->stage = LN_STAGE_READY;
     return LN_OK;
+}
+
+ln_status ln_session_rehearse(ln_session *session, int budget) {
+    LN_TRY(check_stage(session, LN_STAGE_READY));
+    return ln_rehearse(session, budget);
 }
 
 /* ---- Session: what it is ---- */

@@ -46,6 +46,7 @@ ln_status ln_feed_clear(ln_session *session) {
     LN_CHECK(&session->context, !session->running, SESSION_BUSY, "another run of this session is under way");
     ln_error_clear(&session->context);
     session->finished = false;
+    session->rehearsed = NULL;
     ln_arena_reset(&session->texts);
     memset(session->fed, 0, (size_t)session->model->graph->n_inputs * sizeof *session->fed);
     return LN_OK;

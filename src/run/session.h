@@ -57,6 +57,8 @@ struct ln_session {
     size_t task_scratch_bytes;
     ln_arena texts; /* characters of strings made by this run */
     uint64_t random_state;
+    ln_plan *rehearsed; /* the plan that is being rehearsed, or NULL */
+    int32_t rehearsed_steps;
 
     ln_profile_record *records;
     int32_t n_records;

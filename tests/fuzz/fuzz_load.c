@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     if (session->stage == LN_STAGE_READY) {
+        session_rehearse(session, size % 2 ? MOVES : 1);
         for (int run = 0; run < 2; ++run) {
             const ln_status status = session_run(session, (int64_t)(size % 5) + run, MOVES);
             if (status != LN_OK && status != LN_MORE && ln_error_message(session)[0] == 0) {

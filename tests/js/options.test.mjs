@@ -13,7 +13,7 @@ describe('session options', () => {
     executionProviders: ['webgpu', { name: 'wasm' }], intraOpNumThreads: 1, interOpNumThreads: 4, freeDimensionOverrides: { n: 1 },
     graphOptimizationLevel: 'basic', enableCpuMemArena: false, enableMemPattern: false, executionMode: 'parallel', enableProfiling: false,
     profileFilePrefix: 'p', logId: 'id', logSeverityLevel: 3, logVerbosityLevel: 0, preferredOutputLocation: 'cpu', enableGraphCapture: false, extra: { a: 1 },
-    externalData: [], optimize: 1, seed: 3, winograd: false, worker: false,
+    externalData: [], optimize: 1, seed: 3, winograd: false, warmUp: false, worker: false,
   };
   test('those that change nothing are accepted', async () => {
     const session = await InferenceSession.create(addModel, { ...single, artifact: single.artifact, ...harmless, intraOpNumThreads: undefined });
@@ -30,6 +30,7 @@ describe('session options', () => {
     [{ optimizedModelFilePath: 'x.onnx' }, 'UNSUPPORTED', /writes no files/],
     [{ enableGraphCapture: true }, 'UNSUPPORTED', /graph/],
     [{ preferredOutputLocation: { c: 'gpu-buffer' } }, 'UNSUPPORTED', /CPU/],
+    [{ warmUp: 1 }, 'INVALID_ARGUMENT', /option 'warmUp' is true or false/],
     [{ signal: {} }, 'INVALID_ARGUMENT', /AbortSignal/],
     [{ wasm: 7 }, 'INVALID_ARGUMENT', /'wasm'/],
     [{ artifact: 'simd', threads: 3 }, 'INVALID_ARGUMENT', /one thread/],

@@ -75,3 +75,8 @@ void *session_read_file(const char *path, size_t *length) {
     fclose(file);
     return bytes;
 }
+
+void session_rehearse(ln_session *session, int most) {
+    for (int i = 0; i < most && ln_session_rehearse(session, 3) == LN_MORE; ++i) {
+    }
+}

@@ -13,4 +13,7 @@ ln_status session_run(ln_session *session, int64_t dim, int most);
 /* A file's bytes, or NULL; the caller frees them. */
 void *session_read_file(const char *path, size_t *length);
 
+/* Rehearses the session, at most `most` times three steps. */
+void session_rehearse(ln_session *session, int most);
+
 #endif

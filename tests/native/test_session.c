@@ -59,7 +59,7 @@ static void test_steady(const char *name, const file *model) {
     ln_session_free(session);
 }
 
-/* Slices of one step, and 1, 2 and 4 threads, give the bits that a run in one go gives. */
+/* Slices of one step, a rehearsal before, and 1, 2 and 4 threads give the bits that a run in one go gives. */
 static void test_same_bits(const char *name, const file *model) {
     ln_session *alone = session_load(model->bytes, model->length, NULL, LIMIT, 0);
     if (alone->stage != LN_STAGE_READY || session_run(alone, 2, MOVES) != LN_OK) {
@@ -69,6 +69,7 @@ static void test_same_bits(const char *name, const file *model) {
     for (int threads = 1; threads <= 4; threads *= 2) {
         ln_pool *pool = ln_pool_new(threads);
         ln_session *other = session_load(model->bytes, model->length, pool, LIMIT, 0);
+        session_rehearse(other, threads * MOVES);
         const ln_status status = session_run(other, 2, threads == 2 ? MOVES : 0);
         CHECK(status == LN_OK && same_outputs(alone, other), "%s: %d threads: %s", name, threads,
               ln_error_message(other));
@@ -152,6 +153,8 @@ static void test_loads(const char *name, const file *model) {
     CHECK(ln_session_describe(session) && ln_session_inspect(session) && ln_session_memory(session), "%s",
           name);
     if (session->stage == LN_STAGE_READY) {
+        session_rehearse(session, MOVES);
+        CHECK(ln_error_code(session) == LN_OK, "%s: %s", name, ln_error_message(session));
         const ln_status status = session_run(session, 2, MOVES);
         CHECK(status == LN_OK || status == LN_MORE || ln_error_message(session)[0],
               "%s: status %d without a message", name, (int)status);
