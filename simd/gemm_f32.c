@@ -10,7 +10,8 @@
  * A is read where it lies, a few rows side by side, or packed tile by tile: see packs_a.
  *
  * The loops of a task are k blocks, then tiles of A, then panels of B, so that a block of B stays in the L2
- * cache while a tile of A stays in L1. Sums are independent of all these sizes.
+ * cache while a tile of A stays in L1. Tasks that share panels of B follow one another: weights come from memory
+ * once. Sums are independent of all these sizes.
  */
 #include "gemv_f32.h"
 #include "tile_f32.h"
@@ -204,10 +205,10 @@ static void run_block(const ln_gemm_f32_args *args, const gemm_block *block, con
 
 static void task(const ln_gemm_f32_args *args, size_t index, void *scratch) {
     const gemm_grid grid = grid_of(args);
-    const size_t tile_begin = index / grid.panel_tasks * grid.tile_step;
+    const size_t tile_begin = index % grid.tile_tasks * grid.tile_step;
     const size_t tile_end =
         grid.tiles - tile_begin < grid.tile_step ? grid.tiles : tile_begin + grid.tile_step;
-    const size_t col = index % grid.panel_tasks * grid.panel_step * LN_TILE_COLS;
+    const size_t col = index / grid.tile_tasks * grid.panel_step * LN_TILE_COLS;
     const size_t reach = grid.panel_step * LN_TILE_COLS;
     const size_t columns = args->n - col < reach ? args->n - col : reach;
     const size_t row = ln_tile_f32_begin(args->m, tile_begin);
