@@ -309,27 +309,43 @@ static size_t packed_bytes(const ln_conv_shape *shape) {
     return ln_saturating_mul(ln_saturating_mul(pairs, ELEMENTS), sizeof(float));
 }
 
-/* G g G', in double precision: it is done once. */
-static void transform_weights(const float *g, float u[ELEMENTS]) {
-    static const double factors[6][3] = {
-        {0.25, 0.0, 0.0},
-        {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-        {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-        {1.0 / 24, 1.0 / 12, 1.0 / 6},
-        {1.0 / 24, -1.0 / 12, 1.0 / 6},
-        {0.0, 0.0, 1.0},
-    };
-    double rows[6][3];
-    for (size_t i = 0; i < 6; i++) {
-        for (size_t j = 0; j < 3; j++) {
-            rows[i][j] = factors[i][0] * (double)g[j] + factors[i][1] * (double)g[3 + j] +
-                         factors[i][2] * (double)g[6 + j];
+/* G applied to three vectors of doubles. */
+LN_INLINE void transform_weights_3(const ln_v64f g[3], ln_v64f u[6]) {
+    const ln_v64f sixth = wasm_f64x2_splat(1.0 / 6), half = wasm_f64x2_splat(0.5);
+    const ln_v64f outer = wasm_f64x2_mul(wasm_f64x2_add(g[0], g[2]), wasm_f64x2_neg(sixth));
+    const ln_v64f inner = wasm_f64x2_mul(g[1], sixth);
+    const ln_v64f quarter = wasm_f64x2_mul(g[0], wasm_f64x2_splat(0.25));
+    const ln_v64f far = wasm_f64x2_mul(wasm_f64x2_add(quarter, g[2]), sixth);
+    const ln_v64f odd = wasm_f64x2_mul(inner, half);
+    u[0] = quarter;
+    u[1] = wasm_f64x2_sub(outer, inner);
+    u[2] = wasm_f64x2_add(outer, inner);
+    u[3] = wasm_f64x2_add(far, odd);
+    u[4] = wasm_f64x2_sub(far, odd);
+    u[5] = g[2];
+}
+
+/*
+ * G g G' of two outputs, in double precision: it is done once. Tap t of both is at w[t * step] and `other` further.
+ */
+static LN_NOINLINE void transform_weights(const float *w, size_t step, size_t other, ln_v32f u[ELEMENTS]) {
+    ln_v64f columns[3][6];
+    for (size_t j = 0; j < 3; j++) {
+        ln_v64f g[3];
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < 3; i++) {
+            const float *tap = w + (3 * i + j) * step;
+            g[i] = wasm_f64x2_make((double)tap[0], (double)tap[other]);
         }
+        transform_weights_3(g, columns[j]);
     }
     for (size_t i = 0; i < 6; i++) {
+        const ln_v64f g[3] = {columns[0][i], columns[1][i], columns[2][i]};
+        ln_v64f row[6];
+        transform_weights_3(g, row);
+        LN_LOOP_UNROLLED
         for (size_t j = 0; j < 6; j++) {
-            u[6 * i + j] =
-                (float)(rows[i][0] * factors[j][0] + rows[i][1] * factors[j][1] + rows[i][2] * factors[j][2]);
+            u[6 * i + j] = wasm_f32x4_demote_f64x2_zero(row[j]);
         }
     }
 }
@@ -342,17 +358,21 @@ static void pack_any(const ln_conv_shape *shape, float *packed, const float *w, 
     const size_t m = shape->out_channels, channels = shape->in_channels;
     for (size_t t = 0; t < ln_tile_f32_count(m); t++) {
         const size_t row = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - row;
-        const size_t step = tiled ? rows : 1;
-        for (size_t i = 0; i < rows; i++) {
-            const float *from = w + row * channels * 9 + (tiled ? i : i * channels * 9);
-            for (size_t c = 0; c < channels; c++) {
-                float g[9], u[ELEMENTS];
-                for (size_t tap = 0; tap < 9; tap++) {
-                    g[tap] = from[(c * 9 + tap) * step];
-                }
-                transform_weights(g, u);
+        const size_t step = tiled ? rows : 1, row_step = tiled ? 1 : channels * 9;
+        for (size_t c = 0; c < channels; c++) {
+            const float *from = w + row * channels * 9 + c * 9 * step;
+            float *to = packed + row * channels + c * rows;
+            for (size_t i = 0; i < rows; i += 2) {
+                const size_t both = ln_min_size(rows - i, 2);
+                ln_v32f u[ELEMENTS];
+                transform_weights(from + i * row_step, step, (both - 1) * row_step, u);
                 for (size_t e = 0; e < ELEMENTS; e++) {
-                    packed[e * m * channels + row * channels + c * rows + i] = u[e];
+                    float *at = to + e * m * channels + i;
+                    if (both == 2) {
+                        wasm_v128_store64_lane(at, u[e], 0);
+                    } else {
+                        wasm_v128_store32_lane(at, u[e], 0);
+                    }
                 }
             }
         }
