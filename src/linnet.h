@@ -86,7 +86,7 @@ ln_status LN_API(ln_session_external_done)(ln_session *session, int index);
 /* Resolves operators, optimises, packs weights. The session is then ready to run. */
 ln_status LN_API(ln_session_compile)(ln_session *session);
 /* Before the first run, optional: takes what that has to do beside computing, planning and having the engine compile the
- * kernels, as far as the declared shapes of the inputs tell. LN_MORE after `budget` steps: call again, or leave it; LN_OK
+ * kernels, as far as the declared shapes of the inputs tell. LN_MORE after `budget` moves: call again, or leave it; LN_OK
  * when there is no more to do, or nothing that can be done. */
 ln_status LN_API(ln_session_rehearse)(ln_session *session, int budget);
 

@@ -14,7 +14,7 @@
 
 #include "run/feed.h"
 
-enum { SMALL = 64 };
+enum { SMALL = 64, PIECE_BYTES = 4 << 20 };
 
 /* ---- Feeds ---- */
 
@@ -60,8 +60,8 @@ static ln_status begin(ln_session *session) {
     ln_plan *plan = NULL;
     LN_TRY(ln_plan_find(session, &session->segments[graph->number], &start, 1, &plan));
     LN_TRY(ln_plan_enter(session, plan));
-    memset(plan->segment->workspace, 0, plan->workspace_bytes);
     session->rehearsed = plan;
+    session->rehearsed_bytes = 0;
     session->rehearsed_steps = 0;
     return LN_OK;
 }
@@ -93,19 +93,33 @@ static ln_status rehearse_step(ln_session *session, ln_op *op) {
     return LN_OK;
 }
 
-/* LN_MORE after `budget` steps. */
+/* Zeroes the next piece of the workspace, which touches it. */
+static void zero_piece(ln_session *session) {
+    const ln_plan *plan = session->rehearsed;
+    const size_t left = plan->workspace_bytes - session->rehearsed_bytes;
+    const size_t bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
+    memset((char *)plan->segment->workspace + session->rehearsed_bytes, 0, bytes);
+    session->rehearsed_bytes += bytes;
+}
+
+/* LN_MORE after `budget` pieces and steps. */
 static ln_status rehearse(ln_session *session, int budget) {
     if (!session->rehearsed) {
         LN_TRY(begin(session));
+        --budget;
     }
     const ln_plan *plan = session->rehearsed;
-    for (int i = 0; session->rehearsed_steps < plan->n_steps; ++i) {
+    for (; session->rehearsed_steps < plan->n_steps; --budget) {
         ln_step *step = plan->steps[session->rehearsed_steps];
         if (step->control) {
             return LN_OK;
         }
-        if (i == budget) {
+        if (budget <= 0) {
             return LN_MORE;
+        }
+        if (session->rehearsed_bytes < plan->workspace_bytes) {
+            zero_piece(session);
+            continue;
         }
         LN_TRY(step->folded ? LN_OK : rehearse_step(session, &step->op));
         ++session->rehearsed_steps;

@@ -59,6 +59,7 @@ struct ln_session {
     uint64_t random_state;
     ln_plan *rehearsed; /* the plan that is being rehearsed, or NULL */
     int32_t rehearsed_steps;
+    size_t rehearsed_bytes; /* of the workspace, zeroed */
 
     ln_profile_record *records;
     int32_t n_records;
