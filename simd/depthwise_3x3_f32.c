@@ -1,5 +1,5 @@
 /*
- * Depthwise kernels of 3x3 with strides 1 and 2, no dilation, and at most one element of padding on a side.
+ * Depthwise kernels of 3x3 with strides 1 and 2, for the shapes that strips serve (strip_f32.h).
  *
  * A strip, four output columns wide, rolls down the plane. A row of input is loaded once; its products with each row of
  * the kernel are added to the sums of the output rows it belongs to, which are carried from row to row:
@@ -9,36 +9,13 @@
  *                                  row 0 of kernel  ->  carried one
  *
  * So every output is ((row 0 + row 1) + row 2) + bias wherever tasks are cut. With stride 2 only one sum is carried. The
- * nine weights stay in registers for the whole plane. Strips at the left or right padding shuffle a zero in, and read
- * nothing outside the plane; the last strip overlaps the one before it. Nothing is copied.
+ * nine weights stay in registers for the whole plane. Nothing is copied.
  */
 #include "depthwise_f32.h"
 
-enum { STRIP = 4, INSIDE = 0, LEFT = 1, RIGHT = 2 };
-
-/*
- * The columns that each tap of a kernel row meets, for four output columns. `row` is where tap 0 of the first column
- * stands; on the left strip that is the padding.
- */
+/* The taps of a kernel row; padding is zero. */
 LN_INLINE void load_taps(const size_t stride, const int side, const float *row, ln_v32f taps[3]) {
-    if (stride == 1) {
-        taps[1] = ln_load(row + 1);
-        taps[0] = side == LEFT ? wasm_i32x4_shuffle(ln_zero(), taps[1], 3, 4, 5, 6) : ln_load(row);
-        taps[2] = side == RIGHT ? wasm_i32x4_shuffle(taps[1], ln_zero(), 1, 2, 3, 4) : ln_load(row + 2);
-        return;
-    }
-    if (side == LEFT) {
-        const ln_v32f low = ln_load(row + 1), high = ln_load(row + 5);
-        taps[1] = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
-        taps[2] = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
-        taps[0] = wasm_i32x4_shuffle(ln_zero(), taps[2], 3, 4, 5, 6);
-        return;
-    }
-    const ln_v32f low = ln_load(row), high = ln_load(row + 4);
-    const ln_v32f next = side == RIGHT ? ln_zero() : wasm_v128_load32_zero(row + 8);
-    taps[0] = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
-    taps[1] = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
-    taps[2] = wasm_i32x4_shuffle(taps[0], next, 1, 2, 3, 4);
+    ln_strip_taps(3, stride, side, ln_zero(), row, taps);
 }
 
 LN_INLINE ln_v32f dot(const ln_v32f taps[3], const ln_v32f *w) {
@@ -66,7 +43,7 @@ LN_INLINE void strip_store(const ln_depthwise_job *job, strip_out *out, ln_v32f 
 /* Four output columns from `col`, all rows of the job. */
 LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int side,
                      const ln_depthwise_job *job, const ln_v32f *w, size_t col) {
-    const ln_depthwise_shape *s = &job->shape;
+    const ln_strip_shape *s = &job->shape;
     const size_t width = s->width, at = job->row_begin * s->out_width + col;
     strip_out out = {job->out.c + at, job->out.c, s->out_width, 0, job->out.residual != NULL};
     if (out.adds) {
@@ -114,24 +91,22 @@ LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int
 }
 
 LN_INLINE void plane(const size_t stride_row, const size_t stride_col, const ln_depthwise_job *job) {
-    const ln_depthwise_shape *s = &job->shape;
+    const ln_strip_shape *s = &job->shape;
     ln_v32f w[9];
     LN_LOOP_UNROLLED
     for (size_t i = 0; i < 9; i++) {
         w[i] = ln_load_splat(job->w + i);
     }
-    size_t col = 0;
-    if (s->pad_col > 0) {
-        strip(stride_row, stride_col, LEFT, job, w, 0);
-        col = STRIP;
-    }
-    for (; col < s->out_width; col += STRIP) {
-        const size_t at = s->out_width - col < STRIP ? s->out_width - STRIP : col;
-        if (at * stride_col + (STRIP - 1) * stride_col + 2 - (size_t)s->pad_col >= s->width) {
-            strip(stride_row, stride_col, RIGHT, job, w, s->out_width - STRIP);
-            return;
+    for (size_t col = 0; col < s->out_width; col += LN_STRIP) {
+        const size_t begin = ln_strip_begin(s, col);
+        const int side = ln_strip_side(s, begin);
+        if (side == LN_STRIP_INSIDE) {
+            strip(stride_row, stride_col, LN_STRIP_INSIDE, job, w, begin);
+        } else if (side == LN_STRIP_LEFT) {
+            strip(stride_row, stride_col, LN_STRIP_LEFT, job, w, begin);
+        } else {
+            strip(stride_row, stride_col, LN_STRIP_RIGHT, job, w, begin);
         }
-        strip(stride_row, stride_col, INSIDE, job, w, at);
     }
 }
 
@@ -147,14 +122,8 @@ static LN_NOINLINE void plane_s21(const ln_depthwise_job *job) {
     plane(2, 1, job);
 }
 
-/* At most one element of padding before and after. */
-static bool fits(ptrdiff_t pad, size_t in, size_t out, size_t stride) {
-    return (pad == 0 || pad == 1) && (out - 1) * stride + 2 <= in + (size_t)pad;
-}
-
-ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_depthwise_shape *s) {
-    if (s->out_width <= STRIP || !fits(s->pad_row, s->height, s->out_height, s->stride_row) ||
-        !fits(s->pad_col, s->width, s->out_width, s->stride_col)) {
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *s) {
+    if (!ln_strip_fits(s)) {
         return NULL;
     }
     if (s->stride_row == 1) {

@@ -216,17 +216,17 @@ static bool rolls(const ln_conv_f32_plan *plan) {
            s->out[x] >= NARROW;
 }
 
-static ln_depthwise_shape shape_of(const ln_conv_f32_plan *plan) {
+static ln_strip_shape shape_of(const ln_conv_f32_plan *plan) {
     const ln_conv_shape *s = &plan->shape;
     const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
-    return (ln_depthwise_shape){s->in[y],     s->in[x],     s->out[y], s->out[x],
-                                s->stride[y], s->stride[x], s->pad[y], s->pad[x]};
+    return (ln_strip_shape){s->in[y],     s->in[x],     s->out[y], s->out[x], s->kernel[y],
+                            s->stride[y], s->stride[x], s->pad[y], s->pad[x]};
 }
 
 static ln_depthwise_3x3_fn *direct_for(const ln_conv_f32_plan *plan) {
     const ln_conv_shape *s = &plan->shape;
     const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
-    const ln_depthwise_shape shape = shape_of(plan);
+    const ln_strip_shape shape = shape_of(plan);
     const bool usual = s->kernel[y] == 3 && s->kernel[x] == 3 && s->dilation[y] == 1 && s->dilation[x] == 1;
     return usual ? ln_depthwise_3x3_for(&shape) : NULL;
 }

@@ -1,17 +1,12 @@
 /*
- * What the two forms of depthwise convolution share, and average pooling, which is one with equal weights.
+ * What the two forms of depthwise convolution share.
  */
 #ifndef LN_DEPTHWISE_F32_H
 #define LN_DEPTHWISE_F32_H
 
 #include "conv_window_f32.h"
+#include "strip_f32.h"
 #include "tile_f32.h"
-
-typedef struct ln_depthwise_shape {
-    size_t height, width, out_height, out_width;
-    size_t stride_row, stride_col;
-    ptrdiff_t pad_row, pad_col;
-} ln_depthwise_shape;
 
 /* One channel of one task. What every store needs lies ready as vectors: loads of them need no register of their own. */
 typedef struct ln_depthwise_job {
@@ -19,7 +14,7 @@ typedef struct ln_depthwise_job {
     const float *x, *w;
     ln_tile_f32_out out;       /* c is the output plane as one row of pixels */
     size_t row_begin, row_end; /* output rows */
-    ln_depthwise_shape shape;
+    ln_strip_shape shape;
 } ln_depthwise_job;
 
 /* Clamps four sums and stores them; `addend` comes before if there is one. */
@@ -33,10 +28,7 @@ LN_INLINE void ln_depthwise_store(const ln_depthwise_job *job, float *c, ln_v32f
 /* All columns of the job's rows, for a kernel of 3x3. */
 typedef void ln_depthwise_3x3_fn(const ln_depthwise_job *job);
 
-/*
- * The function for a shape, or NULL when there is none: strides are 1 or 2, padding is at most one element on each side,
- * and outputs are at least five in a row.
- */
-ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_depthwise_shape *shape);
+/* The function for a shape, or NULL when there is none. */
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *shape);
 
 #endif

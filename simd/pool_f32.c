@@ -12,8 +12,6 @@
  */
 #include "pool_f32.h"
 
-#include "depthwise_f32.h"
-
 #include <math.h>
 
 enum { STRIP = 512, SLACK = 16, ROWS = 32 };
@@ -288,8 +286,8 @@ static LN_NOINLINE int row_by_strips(float *dst, const float *src, const struct 
     return 1;
 }
 
-void ln_max_pool_row_f32(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                         int64_t oh) {
+static LN_NOINLINE void max_row(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
+                                int64_t oh) {
     if (!row_by_strips(dst, src, pooling, od, oh, &fast_max)) {
         for (int64_t ow = 0; ow < pooling->out[2]; ow++) {
             dst[ow] = max_window(src, pooling, od, oh, ow);
@@ -320,15 +318,47 @@ static size_t plane_size(const struct ln_pooling *pooling) {
     return (size_t)(pooling->in[0] * pooling->in[1] * pooling->in[2]);
 }
 
+/*
+ * The maximum over an odd window of stride 1 that is padded by half its size, as 3x3 over 3x3 and so on: 5x5 is two, 7x7
+ * three. False where the window is another or the plane is too large for the stack.
+ */
+static LN_NOINLINE bool max_repeated(float *dst, const float *src, const struct ln_pooling *pooling) {
+    enum { LARGEST = 4096 };
+    float other[LARGEST];
+    const int64_t passes = pooling->kernel[1] / 2;
+    struct ln_pooling three = *pooling;
+    for (int axis = 1; axis < 3; axis++) {
+        if (pooling->kernel[axis] != 2 * passes + 1 || pooling->pad_begin[axis] != passes ||
+            pooling->in[axis] != pooling->out[axis]) {
+            return false;
+        }
+        three.kernel[axis] = 3;
+        three.pad_begin[axis] = 1;
+    }
+    if (passes < 2 || plane_size(pooling) > LARGEST) {
+        return false;
+    }
+    for (int64_t left = passes; left > 0; left--) {
+        float *const to = left % 2 != 0 ? dst : other;
+        if (!ln_pool_fast_f32(to, src, &three, NULL)) {
+            return false;
+        }
+        src = to;
+    }
+    return true;
+}
+
 void ln_max_pool_plane_f32(float *dst, const float *src, const struct ln_pooling *pooling) {
     if (is_global(pooling)) {
         ln_reduce_inner_f32[LN_REDUCE_MAX](dst, src, 1, plane_size(pooling));
         return;
     }
-    ln_pool_row_fn *row = ln_max_pool_row_for(pooling);
+    if (ln_pool_fast_f32(dst, src, pooling, NULL) || max_repeated(dst, src, pooling)) {
+        return;
+    }
     for (int64_t od = 0; od < pooling->out[0]; od++) {
         for (int64_t oh = 0; oh < pooling->out[1]; oh++) {
-            row(dst + (od * pooling->out[1] + oh) * pooling->out[2], src, pooling, od, oh);
+            max_row(dst + (od * pooling->out[1] + oh) * pooling->out[2], src, pooling, od, oh);
         }
     }
 }
@@ -370,27 +400,15 @@ static void divide_row(float *dst, const struct ln_pooling *pooling, int64_t row
     divide_outputs(dst, begin, end, rows_count * kernel);
 }
 
-/* Sums over windows that the depthwise kernels know; false for all others. */
-static bool sum_by_depthwise(float *dst, const float *src, const struct ln_pooling *p) {
-    static const float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-    const ln_depthwise_shape shape = {
-        (size_t)p->in[1],     (size_t)p->in[2],     (size_t)p->out[1],          (size_t)p->out[2],
-        (size_t)p->stride[1], (size_t)p->stride[2], (ptrdiff_t)p->pad_begin[1], (ptrdiff_t)p->pad_begin[2]};
-    const bool flat = p->in[0] == 1 && p->out[0] == 1 && p->kernel[0] == 1;
-    const bool usual = p->kernel[1] == 3 && p->kernel[2] == 3 && p->dilation[1] == 1 && p->dilation[2] == 1;
-    ln_depthwise_3x3_fn *const direct = flat && usual ? ln_depthwise_3x3_for(&shape) : NULL;
-    if (direct == NULL) {
-        return false;
-    }
-    const ln_depthwise_job job = {.shape = shape,
-                                  .x = src,
-                                  .w = ones,
-                                  .low = ln_splat(-INFINITY),
-                                  .high = ln_splat(INFINITY),
-                                  .out = {.c = dst},
-                                  .row_end = shape.out_height};
-    direct(&job);
-    return true;
+/* By kernels of strips; false where none fits. */
+static bool average_fast(float *dst, const float *src, const struct ln_pooling *pooling, int include_pad) {
+    const ln_pool_counts counts = {
+        count_taps(pooling, 1, 0, include_pad),
+        count_taps(pooling, 1, pooling->out[1] - 1, include_pad),
+        count_taps(pooling, 2, 0, include_pad),
+        count_taps(pooling, 2, pooling->out[2] - 1, include_pad),
+    };
+    return ln_pool_fast_f32(dst, src, pooling, &counts);
 }
 
 void ln_average_pool_plane_f32(float *dst, const float *src, const struct ln_pooling *pooling,
@@ -399,13 +417,13 @@ void ln_average_pool_plane_f32(float *dst, const float *src, const struct ln_poo
         ln_reduce_inner_f32[LN_REDUCE_MEAN](dst, src, 1, plane_size(pooling));
         return;
     }
-    const bool summed = sum_by_depthwise(dst, src, pooling);
+    if (average_fast(dst, src, pooling, count_include_pad)) {
+        return;
+    }
     for (int64_t od = 0; od < pooling->out[0]; od++) {
         for (int64_t oh = 0; oh < pooling->out[1]; oh++) {
             float *row = dst + (od * pooling->out[1] + oh) * pooling->out[2];
-            if (!summed) {
-                sum_row(row, src, pooling, od, oh);
-            }
+            sum_row(row, src, pooling, od, oh);
             divide_row(row, pooling,
                        count_taps(pooling, 0, od, count_include_pad) *
                            count_taps(pooling, 1, oh, count_include_pad),

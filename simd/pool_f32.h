@@ -1,8 +1,10 @@
 /*
- * What the files of pooling share: the taps of a window, and kernels for one output row.
+ * What the files of pooling share: the taps of a window.
  */
 #ifndef LN_POOL_F32_H
 #define LN_POOL_F32_H
+
+#include <stdbool.h>
 
 #include "simd.h"
 #include "vector.h"
@@ -13,14 +15,15 @@ struct ln_taps {
 };
 struct ln_taps ln_pool_taps(const struct ln_pooling *pooling, int axis, int64_t o);
 
-/* Writes output row (od, oh) of a plane; dst is that row, src the plane. */
-typedef void ln_pool_row_fn(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                            int64_t oh);
+/* How many taps the windows of the first and the last output row and column have; others have all. */
+typedef struct ln_pool_counts {
+    int64_t first_row, last_row, first_col, last_col;
+} ln_pool_counts;
 
-/* Any geometry; NaN stays. */
-ln_pool_row_fn ln_max_pool_row_f32;
-
-/* The kernel that suits a geometry. */
-ln_pool_row_fn *ln_max_pool_row_for(const struct ln_pooling *pooling);
+/*
+ * A whole plane, where there is a kernel for its geometry: averages with `counts`, maxima without. False when there is none, or
+ * when a maximum met a NaN, whose outputs are then wrong.
+ */
+bool ln_pool_fast_f32(float *dst, const float *src, const struct ln_pooling *p, const ln_pool_counts *counts);
 
 #endif

@@ -1,204 +1,170 @@
 /*
- * Max pooling by 2x2 with stride 2 and by 3x3 with strides 1 and 2.
+ * Maximum and average pooling by 2x2 with stride 2 and by 3x3 with strides 1 and 2, in strips that roll down the plane.
  *
- * The rows of the window are combined first, whole vectors at a time; a row outside the image is replaced by one
- * inside, as a maximum does not mind a repeated element. Then neighbouring columns: with stride 2 the vectors are
- * parted into even and odd elements, and the odd ones before the current eight are carried along. Windows that reach
- * over the left or right edge take the scalar path, one or two an edge; the last vector overlaps the one before.
+ * A row of input is combined across the window's columns once, and then with the rows above it that the same outputs
+ * need. Averages divide in the store: columns and rows at the edges have divisors of their own.
  *
- * Maxima here are the one-instruction kind, which loses a NaN; every loaded vector is also added to a sum. A row
- * whose sum is NaN is computed again by the careful kernel.
+ * Maxima here are the one-instruction kind, which loses a NaN; every loaded vector is also added to a sum. A plane whose
+ * sum is NaN is computed again by the careful kernel.
  */
 #include "pool_f32.h"
+#include "strip_f32.h"
 
 #include <math.h>
 
-/* The input rows of a window. */
-struct window {
-    const float *row[3];
-};
+enum { FIRST, INNER, LAST }; /* output rows */
 
-/* The vertical maximum of four columns from 2 or 3 rows (r0 and so on); adds them to `poison`. */
-#define COLUMNS_2(best, at)                                                                                  \
-    do {                                                                                                     \
-        const ln_v32f x0 = ln_load(r0 + (at)), x1 = ln_load(r1 + (at));                                      \
-        poison = ln_add(poison, ln_add(x0, x1));                                                             \
-        best = ln_clamp_low(x0, x1);                                                                         \
-    } while (0)
+typedef struct strip_job {
+    ln_strip_shape shape;
+    const float *src;
+    float *dst;
+    ln_v32f divisors[3][3]; /* by side and row */
+} strip_job;
 
-#define COLUMNS_3(best, at)                                                                                  \
-    do {                                                                                                     \
-        const ln_v32f x0 = ln_load(r0 + (at)), x1 = ln_load(r1 + (at)), x2 = ln_load(r2 + (at));             \
-        poison = ln_add(poison, ln_add(ln_add(x0, x1), x2));                                                 \
-        best = ln_clamp_low(ln_clamp_low(x0, x1), x2);                                                       \
-    } while (0)
-
-#define EVEN(a, b) wasm_i32x4_shuffle(a, b, 0, 2, 4, 6)
-#define ODD(a, b)  wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)
-
-/* One output by the definition, a NaN included. */
-static float one_output(const struct window *window, const struct ln_pooling *pooling, int64_t ow) {
-    const struct ln_taps taps = ln_pool_taps(pooling, 2, ow);
-    float best = -INFINITY;
-    for (int i = 0; i < pooling->kernel[1]; i++) {
-        for (int64_t k = taps.first; k < taps.end; k++) {
-            const float x = window->row[i][taps.start + k];
-            best = x > best || x != x ? x : best;
-            if (best != best) {
-                return best;
-            }
-        }
-    }
-    return best;
+LN_INLINE ln_v32f combine(const bool average, ln_v32f a, ln_v32f b) {
+    return average ? ln_add(a, b) : ln_clamp_low(a, b);
 }
 
-/* The rows of the window of output row oh, in plane od. False when none lies on the image. */
-static int window_open(struct window *window, const float *src, const struct ln_pooling *pooling, int64_t od,
-                       int64_t oh) {
-    const struct ln_taps taps = ln_pool_taps(pooling, 1, oh);
-    const int64_t plane = od * pooling->in[1];
-    for (int64_t i = 0; i < pooling->kernel[1]; i++) {
-        int64_t k = i < taps.first ? taps.first : i;
-        k = k < taps.end ? k : taps.end - 1;
-        window->row[i] = src + (plane + taps.start + k) * pooling->in[2];
-    }
-    return taps.first < taps.end;
+/* What is combined in place of elements outside the plane. */
+LN_INLINE ln_v32f nothing(const bool average) {
+    return average ? ln_zero() : ln_splat(-INFINITY);
 }
 
-/* Outputs [low, high) of a row have their windows on the image. */
-static void inside(const struct ln_pooling *pooling, int64_t *low, int64_t *high) {
-    const int64_t stride = pooling->stride[2], pad = pooling->pad_begin[2];
-    const int64_t room = pooling->in[2] + pad - pooling->kernel[2];
-    const int shift = stride == 2; /* strides are 1 and 2 */
-    *low = (pad + shift) >> shift;
-    *high = room < 0 ? 0 : (room >> shift) + 1;
-    *high = *high < pooling->out[2] ? *high : pooling->out[2];
-    *low = *low < *high ? *low : *high;
+/* A row of input, combined across the window. */
+LN_INLINE ln_v32f across(const bool average, const size_t kernel, const size_t stride, const int side,
+                         const float *row, ln_v32f *poison) {
+    ln_v32f taps[3];
+    *poison = ln_add(*poison, ln_strip_taps(kernel, stride, side, nothing(average), row, taps));
+    const ln_v32f both = combine(average, taps[0], taps[1]);
+    return kernel == 2 ? both : combine(average, both, taps[2]);
 }
 
 /*
- * The vector part of a row: outputs [low, high), at least four; the last four overlap the ones before. Returns a sum
- * of all inputs, which is NaN when one is.
+ * Four output columns from `col`: `two` combines the rows above that the next output needs, `one` those that the output
+ * after it needs. Returns a sum of all that was loaded.
  */
-typedef ln_v32f span_fn(float *dst, const struct window *window, size_t low, size_t high, size_t pad);
-
-/* Columns 2o and 2o + 1: even and odd elements. */
-static ln_v32f span_2x2s2(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
-    const float *r0 = window->row[0], *r1 = window->row[1];
-    ln_v32f poison = ln_zero();
-    for (size_t o = low; o < high; o += 4) {
-        o = o + 4 <= high ? o : high - 4;
-        ln_v32f left, right;
-        COLUMNS_2(left, 2 * o - pad);
-        COLUMNS_2(right, 2 * o + 4 - pad);
-        ln_store(dst + o, ln_clamp_low(EVEN(left, right), ODD(left, right)));
+LN_INLINE ln_v32f strip(const bool average, const size_t kernel, const size_t stride, const int side,
+                        const strip_job *job, size_t col) {
+    const ln_strip_shape *s = &job->shape;
+    const size_t width = s->width, out_width = s->out_width, rows = s->out_height, pad = (size_t)s->pad_row;
+    const float *x = job->src + (ptrdiff_t)(col * stride) - s->pad_col;
+    const ln_v32f *divisors = job->divisors[side], *divisor = divisors + FIRST;
+    float *c = job->dst + col;
+    ln_v32f poison = ln_zero(), two = nothing(average), one = two;
+    if (kernel == 3 && pad == 0) {
+        two = across(average, kernel, stride, side, x, &poison);
+        x += width;
     }
-    return poison;
-}
-
-/* Columns 2o, 2o + 1 and 2o + 2: the odd elements before the eight, then the even and the odd ones of the eight. */
-static ln_v32f span_3x3s2(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
-    const float *r0 = window->row[0], *r1 = window->row[1], *r2 = window->row[2];
-    ln_v32f poison = ln_zero(), carry = ln_splat(-INFINITY), first, second;
-    if (pad == 1) {
-        low = 0; /* the column before the row is a carry of -inf */
-    } else {
-        /* Only the first lane of these four is needed; they lie on the row, as the window and the next three do. */
-        COLUMNS_3(carry, 2 * low - pad);
-        carry = wasm_i32x4_shuffle(carry, carry, 0, 0, 0, 0);
+    if (stride == 1) {
+        one = across(average, kernel, stride, side, x, &poison);
+        two = combine(average, two, one);
+        x += width;
     }
-    for (size_t o = low; o < high; o += 4) {
-        if (o + 4 > high) {
-            o = high - 4;
-            COLUMNS_3(carry, 2 * o - pad);
-            carry = wasm_i32x4_shuffle(carry, carry, 0, 0, 0, 0);
+    /* Outputs whose window ends on the plane; the last one may want one row more. */
+    const size_t whole = (s->height + pad - (kernel - stride)) / stride;
+    LN_LOOP_ROLLED
+    for (size_t n = rows < whole ? rows : whole; n > 0; n--) {
+        if (stride == 2) {
+            const ln_v32f before = across(average, kernel, stride, side, x, &poison);
+            two = kernel == 2 ? before : combine(average, two, before);
+            x += width;
         }
-        COLUMNS_3(first, 2 * o + 1 - pad);
-        COLUMNS_3(second, 2 * o + 5 - pad);
-        const ln_v32f even = EVEN(first, second), odd = ODD(first, second);
-        ln_store(dst + o, ln_clamp_low(ln_clamp_low(wasm_i32x4_shuffle(carry, odd, 3, 4, 5, 6), even), odd));
-        carry = odd;
+        const ln_v32f row = across(average, kernel, stride, side, x, &poison);
+        const ln_v32f all = combine(average, two, row);
+        x += width;
+        ln_store(c, average ? ln_div(all, *divisor) : all);
+        divisor = divisors + INNER;
+        c += out_width;
+        two = stride == 1 ? combine(average, one, row) : row;
+        one = row;
+    }
+    if (rows > whole) {
+        if (stride == 2) {
+            const ln_v32f before = across(average, kernel, stride, side, x, &poison);
+            two = kernel == 2 ? before : combine(average, two, before);
+        }
+        ln_store(c, average ? ln_div(two, divisors[LAST]) : two);
     }
     return poison;
 }
 
-/* Columns o, o + 1 and o + 2 of the vertical maxima, from two vectors of which the second is the next first. */
-static ln_v32f span_3x3s1(float *dst, const struct window *window, size_t low, size_t high, size_t pad) {
-    const float *r0 = window->row[0], *r1 = window->row[1], *r2 = window->row[2];
-    ln_v32f poison = ln_zero(), here, next;
-    size_t o = low;
-    COLUMNS_3(here, o - pad);
-    for (; o + 6 <= high; o += 4) {
-        COLUMNS_3(next, o + 4 - pad);
-        const ln_v32f middle = wasm_i32x4_shuffle(here, next, 1, 2, 3, 4);
-        const ln_v32f right = wasm_i32x4_shuffle(here, next, 2, 3, 4, 5);
-        ln_store(dst + o, ln_clamp_low(ln_clamp_low(here, middle), right));
-        here = next;
+/* All strips of a plane; false when a NaN was met. */
+LN_INLINE bool plane(const bool average, const size_t kernel, const size_t stride, const strip_job *job) {
+    const ln_strip_shape *s = &job->shape;
+    ln_v32f poison = ln_zero();
+    for (size_t col = 0; col < s->out_width; col += LN_STRIP) {
+        const size_t begin = ln_strip_begin(s, col);
+        const int side = ln_strip_side(s, begin);
+        if (side == LN_STRIP_INSIDE) {
+            poison = ln_add(poison, strip(average, kernel, stride, LN_STRIP_INSIDE, job, begin));
+        } else if (side == LN_STRIP_RIGHT) {
+            poison = ln_add(poison, strip(average, kernel, stride, LN_STRIP_RIGHT, job, begin));
+        } else if (kernel == 3) {
+            poison = ln_add(poison, strip(average, kernel, stride, LN_STRIP_LEFT, job, begin));
+        }
     }
-    for (; o < high; o += 4) {
-        ln_v32f middle, right;
-        o = o + 4 <= high ? o : high - 4;
-        COLUMNS_3(here, o - pad);
-        COLUMNS_3(middle, o + 1 - pad);
-        COLUMNS_3(right, o + 2 - pad);
-        ln_store(dst + o, ln_clamp_low(ln_clamp_low(here, middle), right));
-    }
-    return poison;
+    return average || !wasm_v128_any_true(wasm_f32x4_ne(poison, poison));
 }
 
-LN_INLINE void fast_row(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                        int64_t oh, span_fn *span) {
-    struct window window;
-    int64_t low, high;
-    inside(pooling, &low, &high);
-    if (high - low < 4 || !window_open(&window, src, pooling, od, oh)) {
-        ln_max_pool_row_f32(dst, src, pooling, od, oh);
-        return;
-    }
-    const int carried =
-        span == span_3x3s2 && pooling->pad_begin[2] == 1; /* that span makes output 0 itself */
-    for (int64_t o = 0; o < low && !carried; o++) {
-        dst[o] = one_output(&window, pooling, o);
-    }
-    const ln_v32f poison = span(dst, &window, (size_t)low, (size_t)high, (size_t)pooling->pad_begin[2]);
-    for (int64_t o = high; o < pooling->out[2]; o++) {
-        dst[o] = one_output(&window, pooling, o);
-    }
-    if (wasm_v128_any_true(wasm_f32x4_ne(poison, poison))) {
-        ln_max_pool_row_f32(dst, src, pooling, od, oh);
-    }
-}
+typedef bool plane_fn(const strip_job *job);
 
-static void row_2x2s2(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                      int64_t oh) {
-    fast_row(dst, src, pooling, od, oh, span_2x2s2);
-}
+#define PLANE_FUNCTION(name, average, kernel, stride)                                                        \
+    static LN_NOINLINE bool name(const strip_job *job) {                                                     \
+        return plane(average, kernel, stride, job);                                                          \
+    }
 
-static void row_3x3s2(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                      int64_t oh) {
-    fast_row(dst, src, pooling, od, oh, span_3x3s2);
-}
-
-static void row_3x3s1(float *dst, const float *src, const struct ln_pooling *pooling, int64_t od,
-                      int64_t oh) {
-    fast_row(dst, src, pooling, od, oh, span_3x3s1);
-}
+PLANE_FUNCTION(max_2x2s2, false, 2, 2)
+PLANE_FUNCTION(max_3x3s1, false, 3, 1)
+PLANE_FUNCTION(max_3x3s2, false, 3, 2)
+PLANE_FUNCTION(average_2x2s2, true, 2, 2)
+PLANE_FUNCTION(average_3x3s1, true, 3, 1)
+PLANE_FUNCTION(average_3x3s2, true, 3, 2)
 
 static const struct {
-    int64_t kernel, stride;
-    ln_pool_row_fn *row;
-} fast_rows[] = {{2, 2, row_2x2s2}, {3, 2, row_3x3s2}, {3, 1, row_3x3s1}};
+    size_t kernel, stride;
+    plane_fn *max, *average;
+} planes[] = {
+    {2, 2, max_2x2s2, average_2x2s2},
+    {3, 1, max_3x3s1, average_3x3s1},
+    {3, 2, max_3x3s2, average_3x3s2},
+};
 
-ln_pool_row_fn *ln_max_pool_row_for(const struct ln_pooling *pooling) {
-    /* Output planes must be input planes: the window on the depth axis is one element. */
-    const int flat = pooling->kernel[0] == 1 && pooling->stride[0] == 1 && pooling->pad_begin[0] == 0 &&
-                     pooling->out[0] <= pooling->in[0];
-    for (size_t i = 0; flat && i < sizeof fast_rows / sizeof fast_rows[0]; i++) {
-        const int64_t kernel = fast_rows[i].kernel, stride = fast_rows[i].stride;
-        if (pooling->kernel[1] == kernel && pooling->kernel[2] == kernel && pooling->stride[1] == stride &&
-            pooling->stride[2] == stride && pooling->dilation[1] == 1 && pooling->dilation[2] == 1) {
-            return fast_rows[i].row;
+/* Only the first row of columns, and the last, may have fewer taps than the window. */
+static void set_divisors(strip_job *job, const ln_pool_counts *counts) {
+    const float kernel = (float)job->shape.kernel;
+    const float rows[3] = {
+        [FIRST] = (float)counts->first_row, [INNER] = kernel, [LAST] = (float)counts->last_row};
+    for (int row = 0; row < 3; row++) {
+        const float inner = rows[row] * kernel, first = rows[row] * (float)counts->first_col;
+        const float last = rows[row] * (float)counts->last_col;
+        job->divisors[LN_STRIP_INSIDE][row] = ln_splat(inner);
+        job->divisors[LN_STRIP_LEFT][row] = wasm_f32x4_make(first, inner, inner, inner);
+        job->divisors[LN_STRIP_RIGHT][row] = wasm_f32x4_make(inner, inner, inner, last);
+    }
+}
+
+bool ln_pool_fast_f32(float *dst, const float *src, const struct ln_pooling *p,
+                      const ln_pool_counts *counts) {
+    const bool flat = p->in[0] == 1 && p->out[0] == 1 && p->kernel[0] == 1;
+    const bool square = p->kernel[1] == p->kernel[2] && p->stride[1] == p->stride[2];
+    if (!flat || !square || p->dilation[1] != 1 || p->dilation[2] != 1) {
+        return false;
+    }
+    strip_job job = {.src = src, .dst = dst};
+    job.shape =
+        (ln_strip_shape){(size_t)p->in[1],     (size_t)p->in[2],           (size_t)p->out[1],
+                         (size_t)p->out[2],    (size_t)p->kernel[1],       (size_t)p->stride[1],
+                         (size_t)p->stride[2], (ptrdiff_t)p->pad_begin[1], (ptrdiff_t)p->pad_begin[2]};
+    if (!ln_strip_fits(&job.shape)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof planes / sizeof planes[0]; i++) {
+        if (job.shape.kernel == planes[i].kernel && job.shape.stride_row == planes[i].stride) {
+            if (counts != NULL) {
+                set_divisors(&job, counts);
+            }
+            return (counts != NULL ? planes[i].average : planes[i].max)(&job);
         }
     }
-    return ln_max_pool_row_f32;
+    return false;
 }

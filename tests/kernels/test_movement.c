@@ -152,6 +152,14 @@ static void test_pool(void) {
             }
         }
     }
+    for (int64_t width = 1; width <= 80; width += 3) {
+        const int64_t kernel = 5 + 2 * (width % 5);
+        pool_axis(&pooling, 0, 1, 1, 1, 1, 0, 0, 0);
+        pool_axis(&pooling, 1, width % 2 ? width : 9, kernel, 1, 1, kernel / 2, kernel / 2, 0);
+        pool_axis(&pooling, 2, width, kernel, 1, 1, kernel / 2, kernel / 2, 0);
+        pool_case(&pooling, 0);
+        pool_case(&pooling, width % 3 == 1 ? 50 : 0);
+    }
     for (int i = 0; i < 2000; i++) {
         for (int axis = 0; axis < 3; axis++) {
             const int64_t kernel = 1 + check_random() % 4;
