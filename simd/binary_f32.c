@@ -9,12 +9,21 @@
 #include "vmath.h"
 
 /* `expression` in x and y over n >= 4 elements; A and B say how a vector of each operand at i is made. */
-#define BINARY_LOOP(A, B, expression)                                                                        \
+#define BINARY_LOOP(A, B, expression, unrolled)                                                              \
     do {                                                                                                     \
         const size_t tail = n - 4;                                                                           \
         const ln_v32f last_x = A(a, tail), last_y = B(b, tail);                                              \
+        size_t i = 0;                                                                                        \
         LN_LOOP_ROLLED                                                                                       \
-        for (size_t i = 0; i < tail; i += 4) {                                                               \
+        for (; (unrolled) && i + 4 < tail; i += 8) {                                                         \
+            LN_LOOP_UNROLLED                                                                                 \
+            for (size_t v = 0; v < 8; v += 4) {                                                              \
+                const ln_v32f x = A(a, i + v), y = B(b, i + v);                                              \
+                ln_store(d + i + v, expression);                                                             \
+            }                                                                                                \
+        }                                                                                                    \
+        LN_LOOP_ROLLED                                                                                       \
+        for (; i < tail; i += 4) {                                                                           \
             const ln_v32f x = A(a, i), y = B(b, i);                                                          \
             ln_store(d + i, expression);                                                                     \
         }                                                                                                    \
@@ -26,22 +35,28 @@
 #define SPLAT_OF_A(p, i) splat_a
 #define SPLAT_OF_B(p, i) splat_b
 
-#define BINARY(name, expression)                                                                             \
+/* `commutes` says that the operands may change places, which saves the loop for a scalar on the left. */
+#define BINARY(name, commutes, expression)                                                                   \
     static void binary_##name(void *dst, const void *va, size_t a_stride, const void *vb, size_t b_stride,   \
                               size_t n) {                                                                    \
+        const int turned = (commutes) && a_stride == 0;                                                      \
         float *d = dst;                                                                                      \
-        const float *a = va, *b = vb;                                                                        \
+        const float *a = turned ? vb : va, *b = turned ? va : vb;                                            \
+        if (turned) {                                                                                        \
+            a_stride = b_stride;                                                                             \
+            b_stride = 0;                                                                                    \
+        }                                                                                                    \
         if (n < 4) {                                                                                         \
             binary_short(binary_##name, d, a, a_stride, b, b_stride, n);                                     \
             return;                                                                                          \
         }                                                                                                    \
         const ln_v32f splat_a = ln_load_splat(a), splat_b = ln_load_splat(b);                                \
         if (a_stride != 0 && b_stride != 0) {                                                                \
-            BINARY_LOOP(VECTOR_AT, VECTOR_AT, expression);                                                   \
+            BINARY_LOOP(VECTOR_AT, VECTOR_AT, expression, 1);                                                \
         } else if (a_stride != 0) {                                                                          \
-            BINARY_LOOP(VECTOR_AT, SPLAT_OF_B, expression);                                                  \
-        } else if (b_stride != 0) {                                                                          \
-            BINARY_LOOP(SPLAT_OF_A, VECTOR_AT, expression);                                                  \
+            BINARY_LOOP(VECTOR_AT, SPLAT_OF_B, expression, 1);                                               \
+        } else if (!(commutes) && b_stride != 0) {                                                           \
+            BINARY_LOOP(SPLAT_OF_A, VECTOR_AT, expression, 0);                                               \
         } else {                                                                                             \
             const ln_v32f x = splat_a, y = splat_b;                                                          \
             const float result = wasm_f32x4_extract_lane(expression, 0);                                     \
@@ -65,15 +80,15 @@ static void binary_short(ln_binary_fn *run, float *dst, const float *a, size_t a
     }
 }
 
-BINARY(add, ln_add(x, y))
-BINARY(sub, ln_sub(x, y))
-BINARY(mul, ln_mul(x, y))
-BINARY(div, ln_div(x, y))
-BINARY(max, ln_max(x, y))
-BINARY(min, ln_min(x, y))
-BINARY(prelu, ln_select(wasm_f32x4_lt(x, ln_zero()), ln_mul(x, y), x))
-BINARY(add_relu, ln_clamp_low(ln_add(x, y), ln_zero()))
-BINARY(mul_relu, ln_clamp_low(ln_mul(x, y), ln_zero()))
+BINARY(add, 1, ln_add(x, y))
+BINARY(sub, 0, ln_sub(x, y))
+BINARY(mul, 1, ln_mul(x, y))
+BINARY(div, 0, ln_div(x, y))
+BINARY(max, 1, ln_max(x, y))
+BINARY(min, 1, ln_min(x, y))
+BINARY(prelu, 0, ln_select(wasm_f32x4_lt(x, ln_zero()), ln_mul(x, y), x))
+BINARY(add_relu, 1, ln_clamp_low(ln_add(x, y), ln_zero()))
+BINARY(mul_relu, 1, ln_clamp_low(ln_mul(x, y), ln_zero()))
 
 /* A scalar exponent goes by the table of unary functions, which knows the common ones. */
 static void binary_pow(void *dst, const void *a, size_t a_stride, const void *b, size_t b_stride, size_t n) {
