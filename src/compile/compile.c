@@ -4,25 +4,26 @@
 
 #include <string.h>
 
-/* Rewrites in the order they run. The list is walked until nothing fires, at most a few times. */
+/* Rewrites in the order they run. The list is walked until nothing fires, at most a few times; those marked last follow. */
 static const ln_rewrite rewrites[] = {
-    {"drop-identities", 1, ln_rewrite_drop_identities},
-    {"fold-constants", 1, ln_rewrite_fold_constants},
-    {"drop-no-ops", 2, ln_rewrite_drop_no_ops},
-    {"merge-equal", 2, ln_rewrite_merge_equal},
-    {"collapse-reshapes", 2, ln_rewrite_collapse_reshapes},
-    {"push-transposes", 2, ln_rewrite_push_transposes},
-    {"widen-halves", 2, ln_rewrite_widen_halves},
-    {"fuse-attention", 2, ln_rewrite_fuse_attention},
-    {"find-activations", 2, ln_rewrite_find_activations},
-    {"fuse-layer-norm", 2, ln_rewrite_fuse_layer_norm},
-    {"fuse-batch-norm", 2, ln_rewrite_fuse_batch_norm},
-    {"fuse-bias", 2, ln_rewrite_fuse_bias},
-    {"fuse-skip-norm", 2, ln_rewrite_fuse_skip_norm},
-    {"fuse-activation", 2, ln_rewrite_fuse_activation},
-    {"fuse-residual", 2, ln_rewrite_fuse_residual},
-    {"fold-pads", 2, ln_rewrite_fold_pads},
-    {"drop-dead", 1, ln_rewrite_drop_dead},
+    {"drop-identities", 1, false, ln_rewrite_drop_identities},
+    {"fold-constants", 1, false, ln_rewrite_fold_constants},
+    {"drop-no-ops", 2, false, ln_rewrite_drop_no_ops},
+    {"merge-equal", 2, false, ln_rewrite_merge_equal},
+    {"collapse-reshapes", 2, false, ln_rewrite_collapse_reshapes},
+    {"push-transposes", 2, false, ln_rewrite_push_transposes},
+    {"widen-halves", 2, false, ln_rewrite_widen_halves},
+    {"fuse-attention", 2, false, ln_rewrite_fuse_attention},
+    {"find-activations", 2, false, ln_rewrite_find_activations},
+    {"fuse-layer-norm", 2, false, ln_rewrite_fuse_layer_norm},
+    {"fuse-batch-norm", 2, false, ln_rewrite_fuse_batch_norm},
+    {"fuse-bias", 2, false, ln_rewrite_fuse_bias},
+    {"fuse-skip-norm", 2, false, ln_rewrite_fuse_skip_norm},
+    {"fuse-activation", 2, false, ln_rewrite_fuse_activation},
+    {"fuse-residual", 2, false, ln_rewrite_fuse_residual},
+    {"fold-pads", 2, false, ln_rewrite_fold_pads},
+    {"drop-dead", 1, false, ln_rewrite_drop_dead},
+    {"fuse-chains", 2, true, ln_rewrite_fuse_chains},
 };
 enum { REWRITES = sizeof rewrites / sizeof rewrites[0], ROUNDS = 3 };
 
@@ -77,6 +78,20 @@ static ln_status apply(ln_graph *graph, void *argument) {
     return LN_OK;
 }
 
+/* Walks the list once, the rewrites that come last or the others. */
+static ln_status rewrite_once(ln_program *program, int level, bool last, int *fired) {
+    for (int i = 0; i < REWRITES; ++i) {
+        if (rewrites[i].level > level || rewrites[i].last != last) {
+            continue;
+        }
+        rewriting state = {&rewrites[i], 0};
+        LN_TRY(ln_model_each_graph(program->model, apply, &state));
+        program->fired[i] += state.fired;
+        *fired += state.fired;
+    }
+    return LN_OK;
+}
+
 static ln_status rewrite_all(ln_program *program, int level) {
     int fired = 1;
     for (int round = 0; round < ROUNDS && fired; ++round) {
@@ -84,17 +99,9 @@ static ln_status rewrite_all(ln_program *program, int level) {
         if (level > 1) {
             LN_TRY(ln_infer_shapes(program->model));
         }
-        for (int i = 0; i < REWRITES; ++i) {
-            if (rewrites[i].level > level) {
-                continue;
-            }
-            rewriting state = {&rewrites[i], 0};
-            LN_TRY(ln_model_each_graph(program->model, apply, &state));
-            program->fired[i] += state.fired;
-            fired += state.fired;
-        }
+        LN_TRY(rewrite_once(program, level, false, &fired));
     }
-    return LN_OK;
+    return rewrite_once(program, level, true, &fired);
 }
 
 static ln_status compile(ln_program *program, const ln_compile_options *options) {

@@ -12,6 +12,7 @@
 typedef struct ln_rewrite {
     const char *name;
     int level; /* lowest optimisation level at which it runs: 1 folding and clean-up, 2 fusions */
+    bool last; /* runs once, when all others are done */
     /* Changes one graph; adds the number of places to *fired. */
     ln_status (*apply)(ln_graph *graph, int *fired);
 } ln_rewrite;
@@ -75,5 +76,6 @@ ln_status ln_rewrite_fuse_residual(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fold_pads(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_attention(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_bias(ln_graph *graph, int *fired);
+ln_status ln_rewrite_fuse_chains(ln_graph *graph, int *fired);
 
 #endif

@@ -24,28 +24,40 @@ static const float *constant_floats(const ln_node *node, int index, int64_t coun
     return fits ? constant->data : NULL;
 }
 
-static bool from_batch_norm(const ln_node *node, int64_t channels, affine *out) {
-    const float *scale = constant_floats(node, 1, channels);
-    const float *bias = constant_floats(node, 2, channels);
-    const float *mean = constant_floats(node, 3, channels);
-    const float *variance = constant_floats(node, 4, channels);
+bool ln_batch_norm_known(const ln_node *node, int64_t channels) {
     const ln_attribute *mode = ln_node_attribute(node, "training_mode");
-    const ln_attribute *epsilon = ln_node_attribute(node, "epsilon");
     const bool training = mode && mode->type == LN_ATTRIBUTE_INT && mode->as.ints[0] != 0;
     /* Before version 7 is_test said whether the node normalises with its own statistics. */
     const ln_attribute *spatial = ln_node_attribute(node, "spatial");
-    if (!scale || !bias || !mean || !variance || training || node->opset < 7 ||
-        (spatial && spatial->as.ints[0] == 0)) {
-        return false;
+    for (int i = 1; i < 5; ++i) {
+        if (!constant_floats(node, i, channels)) {
+            return false;
+        }
     }
     for (int32_t i = 1; i < node->n_outputs; ++i) {
         if (node->outputs[i]) {
             return false;
         }
     }
+    return !training && node->opset >= 7 && !(spatial && spatial->as.ints[0] == 0);
+}
+
+double ln_batch_norm_scale(const ln_node *node, int64_t channel) {
+    const ln_attribute *epsilon = ln_node_attribute(node, "epsilon");
     const float eps = epsilon && epsilon->type == LN_ATTRIBUTE_FLOAT ? epsilon->as.floats[0] : 1e-5F;
+    const float *scale = ln_node_constant(node, 1)->data;
+    const float *variance = ln_node_constant(node, 4)->data;
+    return (double)scale[channel] / sqrt((double)variance[channel] + (double)eps);
+}
+
+static bool from_batch_norm(const ln_node *node, int64_t channels, affine *out) {
+    if (!ln_batch_norm_known(node, channels)) {
+        return false;
+    }
+    const float *bias = ln_node_constant(node, 2)->data;
+    const float *mean = ln_node_constant(node, 3)->data;
     for (int64_t c = 0; c < channels; ++c) {
-        const double s = (double)scale[c] / sqrt((double)variance[c] + (double)eps);
+        const double s = ln_batch_norm_scale(node, c);
         out->scale[c] = (float)s;
         out->shift[c] = (float)((double)bias[c] - (double)mean[c] * s);
     }

@@ -32,6 +32,11 @@ void ln_absorb(ln_node *node, ln_node *last);
 /* A constant number of one element at value `id`, of any type; false when it is not one. */
 bool ln_constant_double(const ln_model *model, ln_value_id id, double *value);
 
+/* Whether a BatchNormalization normalises by channel with float32 constants of `channels` elements each; then, what it
+ * multiplies a channel with. */
+bool ln_batch_norm_known(const ln_node *node, int64_t channels);
+double ln_batch_norm_scale(const ln_node *node, int64_t channel);
+
 /*
  * Patterns: an expression in text that stands for the nodes behind one value.
  *   Op(a,b)      the output of a node of the default domain with just these inputs; Add and Mul in either order

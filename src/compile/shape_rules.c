@@ -407,7 +407,7 @@ typedef struct rule {
 
 /* Operators whose output 0 is shaped as input 0, each between blanks. */
 static const char shape_keeping[] =
-    " Abs BatchNormalization BiasGelu Cast Ceil Clip Cos CumSum Dropout Elu Erf Exp FastGelu Floor Gelu"
+    " Abs BatchNormalization BiasGelu Cast Ceil Chain Clip Cos CumSum Dropout Elu Erf Exp FastGelu Floor Gelu"
     " GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization IsNaN LRN LayerNormalization"
     " LeakyRelu Log LogSoftmax Mish Neg Not PRelu QuickGelu RMSNormalization Reciprocal Relu Round"
     " ScatterElements ScatterND Selu Sigmoid Sign SimplifiedLayerNormalization Sin SkipLayerNormalization"

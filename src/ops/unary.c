@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/chain.h"
 #include "ops/float_tile.h"
-#include "ops/op.h"
 #include "simd/vector.h"
 
 enum { UNARY_GRAIN = 16384, NO_KERNEL = -1 };
@@ -275,6 +275,18 @@ static void unary_task(ln_op *op, int64_t index, void *scratch) {
 
 static ln_status run_unary(ln_op *op) {
     return ln_op_grid(op, unary_task, ln_op_tasks(ln_value_count(ln_in(op, 0)), UNARY_GRAIN));
+}
+
+bool ln_unary_step(const ln_node *node, ln_chain_step *step) {
+    const unary_params *params = node->params;
+    const bool is_step = node->row->run == run_unary && params->kind->kernel != NO_KERNEL;
+    if (is_step) {
+        *step = (ln_chain_step){.kind = LN_CHAIN_UNARY,
+                                .code = params->kind->kernel,
+                                .alpha = params->alpha,
+                                .beta = params->beta};
+    }
+    return is_step;
 }
 
 /* IsNaN and IsInf --------------------------------------------------------------------------------------- */
