@@ -75,7 +75,7 @@ test('what constants were folded from goes', async () => {
       { op: 'Sqrt', inputs: ['b'], outputs: ['c'] },
       { op: 'Add', inputs: ['x', 'c'], outputs: ['y'] },
     ],
-  }));
+  }), { warmUp: false });
   const { live } = session.memory();
   const held = live.weights + live.workspace;
   assert.ok(held < 1.1 * 256 * 256 * 4, `${held} bytes`);
