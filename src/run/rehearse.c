@@ -2,7 +2,7 @@
  *
  * An engine compiles a function of wasm hastily when it is called first, and well, in the background, once it has run
  * for a while. A first run pays for both, for its plan and for touching fresh memory. The rehearsal makes the plan that
- * inputs of the declared shapes will find, and walks its steps on zeros, one task of each where that is safe.
+ * inputs of the declared shapes will find, and walks its steps on zeros, a few tasks of each where that is safe.
  *
  * Sizes that are not declared are taken as 1 where batches are, along a first axis, and as SMALL elsewhere; a model that
  * takes no such inputs says so to nobody, and its rehearsal is over. It also is where control flow begins or where
@@ -14,7 +14,7 @@
 
 #include "run/feed.h"
 
-enum { SMALL = 64, PIECE_BYTES = 4 << 20 };
+enum { SMALL = 64, PIECE_BYTES = 4 << 20, FEW_TASKS = 2 };
 
 /* ---- Feeds ---- */
 
@@ -83,7 +83,7 @@ static ln_status rehearse_step(ln_session *session, ln_op *op) {
     LN_TRY(op->node->row->run(op));
     while (op->grid.task) {
         const ln_grid grid = op->grid;
-        const int64_t count = may_skip_tasks(op) && grid.count > 1 ? 1 : grid.count;
+        const int64_t count = may_skip_tasks(op) && grid.count > FEW_TASKS ? FEW_TASKS : grid.count;
         for (int64_t i = 0; i < count; ++i) {
             grid.task(op, i, session->task_scratch);
         }
