@@ -73,6 +73,7 @@ export class Loader {
    * @param {any} model
    */
   async complete(model) {
+    this.runtime.startThreads(); // they start beside what follows
     await this.#loadExternal(model);
     this.#report('compile');
     await this.#turn();
