@@ -2,8 +2,8 @@
  * Resizing planes: twofold nearest and bilinear forms, nearest by index tables for any element, and separable
  * interpolation by tables of taps, which covers linear, cubic and antialiased filters.
  *
- * The twofold bilinear kernel mixes two rows first and then neighbouring columns, with the weights 3/4 and 1/4: each
- * vector of four inputs gives eight outputs, and its neighbours' edge lanes come from the vectors before and after.
+ * The twofold bilinear kernel goes down the plane in strips of four input columns. It mixes neighbouring columns of each
+ * input row once, with the weights 3/4 and 1/4, and then that row with the one above, for two output rows.
  * The table form interpolates whole input rows along the columns and keeps them while output rows need them.
  */
 #include "simd.h"
@@ -29,18 +29,6 @@ void ln_resize_nearest_2x_f32(float *dst, const float *src, size_t in_height, si
     }
 }
 
-/* 3/4 of the nearer row and 1/4 of the other, at column x. */
-#define MIX_ROWS(x) ln_madd(ln_mul(ln_load(near + (x)), most), ln_load(far + (x)), rest)
-
-/* Eight outputs from four mixed columns and the ones to their left and right. */
-#define MIX_COLUMNS(out, left, four, right)                                                                  \
-    do {                                                                                                     \
-        const ln_v32f share = ln_mul(four, most);                                                            \
-        const ln_v32f even = ln_madd(share, left, rest), odd = ln_madd(share, right, rest);                  \
-        ln_store(out, wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5));                                            \
-        ln_store((out) + 4, wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7));                                      \
-    } while (0)
-
 static void linear_2x_narrow(float *out, const float *near, const float *far, size_t width) {
     for (size_t x = 0; x < width; x++) {
         const size_t before = x > 0 ? x - 1 : x, after = x + 1 < width ? x + 1 : x;
@@ -50,40 +38,72 @@ static void linear_2x_narrow(float *out, const float *near, const float *far, si
     }
 }
 
-/* width is at least 4. */
-static void linear_2x_row(float *out, const float *near, const float *far, size_t width) {
-    const ln_v32f most = ln_splat(0.75f), rest = ln_splat(0.25f);
-    ln_v32f four = MIX_ROWS(0);
-    ln_v32f before = wasm_i32x4_shuffle(four, four, 0, 0, 0, 0);
-    size_t x = 0;
-    for (; x + 8 <= width; x += 4) {
-        const ln_v32f next = MIX_ROWS(x + 4);
-        const ln_v32f left = wasm_i32x4_shuffle(before, four, 3, 4, 5, 6);
-        const ln_v32f right = wasm_i32x4_shuffle(four, next, 1, 2, 3, 4);
-        MIX_COLUMNS(out + 2 * x, left, four, right);
-        before = four;
-        four = next;
+enum { INSIDE, LEFT, RIGHT };
+
+static const volatile float most_of = 0.75f, rest_of = 0.25f;
+
+/* Eight columns between four input columns and their neighbours. */
+LN_INLINE void widen(const int side, const float *row, ln_v32f most, ln_v32f rest, ln_v32f wide[2]) {
+    const ln_v32f four = ln_load(row), share = ln_mul(four, most);
+    const ln_v32f before = side == LEFT ? wasm_i32x4_shuffle(four, four, 0, 0, 1, 2) : ln_load(row - 1);
+    const ln_v32f after = side == RIGHT ? wasm_i32x4_shuffle(four, four, 1, 2, 3, 3) : ln_load(row + 1);
+    const ln_v32f even = ln_madd(share, before, rest), odd = ln_madd(share, after, rest);
+    wide[0] = wasm_i32x4_shuffle(even, odd, 0, 4, 1, 5);
+    wide[1] = wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7);
+}
+
+/*
+ * Output rows [begin, end) of the eight columns that four input columns from `col` make. Between input rows lie two
+ * output rows, one nearer to each.
+ */
+LN_INLINE void linear_2x_strip(const int side, float *dst, const float *src, size_t height, size_t width,
+                               size_t begin, size_t end, size_t col) {
+    const ln_v32f most = ln_splat_opaque(&most_of), rest = ln_splat_opaque(&rest_of);
+    size_t row = (begin + 1) / 2;
+    ln_v32f above[2], share[2];
+    widen(side, src + (row > 0 ? row - 1 : 0) * width + col, most, rest, above);
+    share[0] = ln_mul(above[0], most);
+    share[1] = ln_mul(above[1], most);
+    const float *from = src + (row < height ? row : height - 1) * width + col;
+    float *out = dst + begin * 2 * width + 2 * col;
+    LN_LOOP_ROLLED
+    for (; 2 * row < end + 1; row++) {
+        ln_v32f here[2];
+        widen(side, from, most, rest, here);
+        from += row + 1 < height ? width : 0;
+        if (2 * row > begin) {
+            ln_store(out, ln_madd(share[0], here[0], rest));
+            ln_store(out + 4, ln_madd(share[1], here[1], rest));
+            out += 2 * width;
+        }
+        share[0] = ln_mul(here[0], most);
+        share[1] = ln_mul(here[1], most);
+        if (2 * row < end) {
+            ln_store(out, ln_madd(share[0], above[0], rest));
+            ln_store(out + 4, ln_madd(share[1], above[1], rest));
+            out += 2 * width;
+        }
+        above[0] = here[0];
+        above[1] = here[1];
     }
-    /* At most seven columns are left: a vector with a neighbour to its right, then the last one, which overlaps. */
-    const size_t last = width - 4;
-    if (x < last) {
-        const ln_v32f left = wasm_i32x4_shuffle(before, four, 3, 4, 5, 6), right = MIX_ROWS(x + 1);
-        MIX_COLUMNS(out + 2 * x, left, four, right);
-    }
-    const ln_v32f end = MIX_ROWS(last), right = wasm_i32x4_shuffle(end, end, 1, 2, 3, 3);
-    const ln_v32f left = last > 0 ? MIX_ROWS(last - 1) : wasm_i32x4_shuffle(end, end, 0, 0, 1, 2);
-    MIX_COLUMNS(out + 2 * last, left, end, right);
 }
 
 void ln_resize_linear_2x_f32(float *dst, const float *src, size_t in_height, size_t in_width, size_t begin,
                              size_t end) {
-    for (size_t y = begin; y < end; y++) {
-        const size_t near = y / 2;
-        const size_t wanted = y % 2 ? near + 1 : near - 1; /* wraps to a huge number above row 0 */
-        const size_t far = wanted < in_height ? wanted : near;
-        (in_width < 4 ? linear_2x_narrow : linear_2x_row)(dst + y * 2 * in_width, src + near * in_width,
-                                                          src + far * in_width, in_width);
+    if (in_width < 5) {
+        for (size_t y = begin; y < end; y++) {
+            const size_t near = y / 2;
+            const size_t wanted = y % 2 ? near + 1 : near - 1; /* wraps to a huge number above row 0 */
+            const size_t far = wanted < in_height ? wanted : near;
+            linear_2x_narrow(dst + y * 2 * in_width, src + near * in_width, src + far * in_width, in_width);
+        }
+        return;
     }
+    linear_2x_strip(LEFT, dst, src, in_height, in_width, begin, end, 0);
+    for (size_t col = 4; col + 4 < in_width; col += 4) {
+        linear_2x_strip(INSIDE, dst, src, in_height, in_width, begin, end, col);
+    }
+    linear_2x_strip(RIGHT, dst, src, in_height, in_width, begin, end, in_width - 4);
 }
 
 /* ---- nearest by tables ---- */
