@@ -18,7 +18,7 @@ export async function loadModule(wasm, platform) {
   if (tag === '[object WebAssembly.Module]') return wasm;
   if (typeof wasm === 'string' || tag === '[object URL]') return loadFrom(wasm, platform);
   if (tag === '[object Response]') {
-    return compile(await collect(fromResponse(wasm)), wasm.url || 'the response', wasm.headers.get('content-type'));
+    return compileSource(fromResponse(wasm));
   }
   const isBytes = tag.endsWith('ArrayBuffer]') || ArrayBuffer.isView(wasm);
   check(isBytes, 'INVALID_ARGUMENT', `option 'wasm' is a WebAssembly.Module, a Response, bytes or a URL, not ${tag}`);
@@ -33,12 +33,26 @@ function loadFrom(location, platform) {
   const key = String(location);
   let promise = compiled.get(key);
   if (!promise) {
-    promise = platform.open(location).then(async (source) => compile(await collect(source), source.name, source.contentType));
+    promise = platform.open(location).then(compileSource);
     compiled.set(key, promise);
     // A start that failed can be tried again.
     promise.catch(() => compiled.delete(key));
   }
   return promise;
+}
+
+/**
+ * Compiles what was opened. Browsers keep what they compile of a download as a stream, optimised code included, beside it
+ * in their cache, so that the next visit begins with it.
+ * @param {import('./env/platform.js').Source} source
+ */
+async function compileSource(source) {
+  const { response, name, contentType } = source;
+  const isStream = response && contentType?.trim() === 'application/wasm' && typeof WebAssembly.compileStreaming === 'function';
+  if (!isStream) return compile(await collect(source), name, contentType);
+  return WebAssembly.compileStreaming(response).catch((error) => {
+    throw new LinnetError('WASM_FAILED', `${name} cannot be compiled: ${error}`, { cause: error });
+  });
 }
 
 /** @param {import('./env/platform.js').Source} source */

@@ -28,7 +28,7 @@ export function fromResponse(response, name = response.url || 'the response') {
   if (!response.body) throw new LinnetError('LOAD_FAILED', `${name} answered without a body`);
   // With a content encoding, content-length counts the bytes on the wire.
   const length = response.headers.get('content-encoding') ? null : response.headers.get('content-length');
-  return { name, size: length ? Number(length) : undefined, contentType, chunks: streamChunks(response.body) };
+  return { name, size: length ? Number(length) : undefined, contentType, response, chunks: streamChunks(response.body) };
 }
 
 /**

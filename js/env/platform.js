@@ -7,6 +7,7 @@
  * @property {number} [size] in bytes, when it is known
  * @property {AsyncIterable<Uint8Array>} chunks
  * @property {string} [contentType]
+ * @property {Response} [response] of a download: its body is what chunks reads
  *
  * @typedef {object} Thread a worker thread or a worker that holds a session
  * @property {(message: any, transfer?: any[]) => void} post

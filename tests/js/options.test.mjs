@@ -54,12 +54,14 @@ describe('run options', () => {
 });
 
 describe('wasm', () => {
+  const asWasm = { headers: { 'content-type': 'application/wasm' } };
+
   test('a Module, bytes, a Response and a path', async (t) => {
     const { readFileSync, existsSync } = await import('node:fs');
     const file = process.env.LINNET_WASM ?? new URL('../../dist/linnet.simd.wasm', import.meta.url);
     if (!existsSync(file)) return t.skip('no artifact');
     const bytes = readFileSync(file);
-    const sources = [new WebAssembly.Module(bytes), bytes, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), new Response(bytes), file];
+    const sources = [new WebAssembly.Module(bytes), bytes, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), new Response(bytes), new Response(bytes, asWasm), file];
     for (const wasm of sources) {
       const session = await InferenceSession.create(addModel, { wasm, artifact: 'simd' });
       assert.equal((await session.run({ a: vector(1), b: vector(2) })).c.data[0], 3);
@@ -70,6 +72,7 @@ describe('wasm', () => {
   test('a wrong file says what it is, and a second try works', async () => {
     const page = () => new Response('<html>not found</html>', { headers: { 'content-type': 'text/html' } });
     await assert.rejects(InferenceSession.create(addModel, { wasm: page(), artifact: 'simd' }), code('WASM_FAILED', /text\/html that begin with "<html>/));
+    await assert.rejects(InferenceSession.create(addModel, { wasm: new Response('<html>', asWasm), artifact: 'simd' }), code('WASM_FAILED', /the response cannot be compiled: CompileError/));
     await assert.rejects(InferenceSession.create(addModel, { wasm: '/no/such.wasm', artifact: 'simd' }), code('LOAD_FAILED', /no\/such\.wasm/));
     await assert.rejects(InferenceSession.create(addModel, { wasm: new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]), artifact: 'simd' }), /./);
     await (await create(addModel)).release();
