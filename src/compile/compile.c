@@ -8,6 +8,7 @@
 static const ln_rewrite rewrites[] = {
     {"drop-identities", 1, false, ln_rewrite_drop_identities},
     {"fold-constants", 1, false, ln_rewrite_fold_constants},
+    {"narrow-scatter", 2, false, ln_rewrite_narrow_scatter},
     {"drop-no-ops", 2, false, ln_rewrite_drop_no_ops},
     {"merge-equal", 2, false, ln_rewrite_merge_equal},
     {"collapse-reshapes", 2, false, ln_rewrite_collapse_reshapes},

@@ -1,10 +1,13 @@
-/* Constant folding: a node whose inputs are all constants is run now and becomes a constant.
+/* Constant folding: a node whose inputs are all constants is run now and becomes a constant, and so does one whose elements
+ * shape inference has found, such as a size that every run has.
  *
  * Results much larger than what they are made of are left to the run: folding a ConstantOfShape or an Expand would
  * hold in memory for ever what the run needs for a moment.
  */
 #include "compile/compile.h"
 #include "compile/evaluate.h"
+#include "compile/match.h"
+#include "compile/shapes.h"
 
 enum { SMALL_BYTES = 64 * 1024, SLOTS = 16 };
 
@@ -82,6 +85,42 @@ static ln_status fold(ln_node *node, size_t input_bytes, int *fired) {
     return status;
 }
 
+/* Whether all elements of a small tensor of integers are known; then, their number. */
+static bool known_elements(const ln_node *node, int64_t *elements, int *count, ln_shape *shape) {
+    const ln_model *model = node->graph->model;
+    const ln_value_id id = node->outputs[0];
+    if (node->n_outputs != 1 || !id || !(LN_BIT(ln_known_dtype(model, id)) & LN_T_INDEX) ||
+        !ln_known_shape(model, id, shape)) {
+        return false;
+    }
+    *count = ln_known_ints(model, id, elements, LN_MAX_RANK);
+    bool known = *count > 0 && (shape->rank == 0 || (shape->rank == 1 && shape->dims[0] == *count));
+    for (int i = 0; known && i < *count; ++i) {
+        known = !ln_is_symbol(elements[i]);
+    }
+    return known;
+}
+
+static ln_status fold_known(ln_node *node, int *fired) {
+    ln_context *context = node->graph->model->context;
+    int64_t elements[LN_MAX_RANK];
+    int count = 0;
+    ln_shape shape;
+    ln_value constant = {0};
+    if (!known_elements(node, elements, &count, &shape)) {
+        return LN_OK;
+    }
+    const ln_dtype dtype = ln_known_dtype(node->graph->model, node->outputs[0]);
+    LN_TRY(ln_value_make(context, &constant, dtype, &shape));
+    ln_store_i64(dtype, constant.data, 0, count, elements);
+    ++*fired;
+    const ln_status status = replace(node, &constant);
+    if (status != LN_OK) {
+        ln_value_release(context, &constant);
+    }
+    return status;
+}
+
 /* A node that fails inside a subgraph may never run: the error belongs to the run then. */
 static bool certain_to_run(const ln_graph *graph) {
     return graph->parent == NULL;
@@ -92,7 +131,11 @@ ln_status ln_rewrite_fold_constants(ln_graph *graph, int *fired) {
     for (int32_t i = 0; i < graph->n_nodes; ++i) {
         ln_node *node = graph->nodes[i];
         size_t input_bytes = 0;
-        if (node->removed || !foldable(node, &input_bytes)) {
+        if (node->removed) {
+            continue;
+        }
+        if (!foldable(node, &input_bytes)) {
+            LN_TRY(fold_known(node, fired));
             continue;
         }
         const ln_status status = fold(node, input_bytes, fired);

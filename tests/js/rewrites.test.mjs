@@ -288,3 +288,40 @@ describe('fuse-chains', () => {
     test(`not ${why}`, async () => assert.equal((await compare(text, { ...image, ...change })).fired['fuse-chains'], 0));
   }
 });
+
+describe('narrow-scatter', () => {
+  const data = { inputs: { x: [4, 3, 5], u: undefined }, outputs: { y: undefined } };
+  const box = (...ranges) => ranges.reduce((tuples, range) => tuples.flatMap((tuple) => range.map((at) => [...tuple, at])), [[]]);
+  const graph = (tuples, dims, updates) => ({
+    ...data, inputs: { ...data.inputs, u: updates }, feeds: { x: tensor([4, 3, 5]), u: tensor(updates, 8) },
+    constants: { i: { type: 'int64', dims, data: BigInt64Array.from(tuples.flat(), BigInt) } },
+  });
+  for (const [why, text, shape, narrowed] of [
+    ['whole rows', [[1, 2], [0, 1, 2], [0, 1, 2, 3, 4]], [2, 3, 5], 2],
+    ['some rows', [[3, 1], [2, 0], [0, 1, 2, 3, 4]], [2, 2, 5], 1],
+    ['not parts of rows', [[1, 2], [0, 1, 2], [0, 1, 2, 3]], [2, 3, 4], 0],
+    ['not rows from behind', [[1, 2], [0, 1, 2], [4, 3, 2, 1, 0]], [2, 3, 5], 0],
+  ]) {
+    test(why, async () => {
+      const { fired } = await compare('y = ScatterND(x, i, u)', graph(box(...text), [...shape, 3], shape));
+      assert.equal(fired['narrow-scatter'], narrowed);
+    });
+  }
+  test('not where a coordinate changes within a row', async () => {
+    const tuples = box([1], [0, 1, 2], [0, 1, 2, 3, 4]).map((tuple, i) => (i === 7 ? [2, ...tuple.slice(1)] : tuple));
+    assert.equal((await compare('y = ScatterND(x, i, u)', graph(tuples, [1, 3, 5, 3], [1, 3, 5]))).fired['narrow-scatter'], 0);
+  });
+  test('sums repeat as before', async () => {
+    const { fired } = await compare('y = ScatterND<reduction=add>(x, i, u)', graph(box([1, 1], [2], [0, 1, 2, 3, 4]), [2, 1, 5, 3], [2, 1, 5]));
+    assert.equal(fired['narrow-scatter'], 1);
+  });
+});
+
+describe('fold-constants', () => {
+  test('sizes that every run has', async () => {
+    const graph = { inputs: { x: [2, 3, 'n'] }, outputs: { y: undefined }, feeds: { x: tensor([2, 3, 4]) }, constants: { zero: { type: 'int64', dims: [], data: BigInt64Array.of(0n) }, one: { type: 'int64', dims: [], data: BigInt64Array.of(1n) }, two: { type: 'int64', dims: [], data: BigInt64Array.of(2n) } } };
+    const rows = (axis) => `y = Gather<axis=${axis}>(x, Range(zero, Gather(Shape(x), ${axis === 1 ? 'one' : 'two'}), one))`;
+    assert.deepEqual((await compare(rows(1), graph)).operators, { Gather: 1 });
+    assert.ok((await compare(rows(2), graph)).operators.Range, 'not those that runs change');
+  });
+});
