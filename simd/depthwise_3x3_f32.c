@@ -30,18 +30,20 @@ typedef struct strip_out {
     bool adds;
 } strip_out;
 
-LN_INLINE void strip_store(const ln_depthwise_job *job, strip_out *out, ln_v32f sum) {
+/* bounds: 0 for no clamp, 1 for the low one alone, 2 for both. Maxima take turns with products, so they count. */
+LN_INLINE void strip_store(const int bounds, const ln_depthwise_job *job, strip_out *out, ln_v32f sum) {
     sum = ln_add(sum, job->bias);
     if (out->adds) {
         sum = ln_add(sum, ln_load(out->addend));
     }
-    ln_depthwise_store(job, out->c, sum, NULL);
+    sum = bounds > 0 ? ln_clamp_low(sum, job->low) : sum;
+    ln_store(out->c, bounds > 1 ? ln_clamp_high(sum, job->high) : sum);
     out->c += out->step;
     out->addend += out->addend_step;
 }
 
 /* Four output columns from `col`, all rows of the job. */
-LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int side,
+LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int bounds, const int side,
                      const ln_depthwise_job *job, const ln_v32f *w, size_t col) {
     const ln_strip_shape *s = &job->shape;
     const size_t width = s->width, at = job->row_begin * s->out_width + col;
@@ -73,7 +75,7 @@ LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int
             two = ln_add(two, dot(taps, w + 3));
             load_taps(stride_col, side, x += width, taps);
         }
-        strip_store(job, &out, ln_add(two, dot(taps, w + 6)));
+        strip_store(bounds, job, &out, ln_add(two, dot(taps, w + 6)));
         if (stride_row == 2) {
             two = dot(taps, w);
         } else {
@@ -86,11 +88,12 @@ LN_INLINE void strip(const size_t stride_row, const size_t stride_col, const int
             load_taps(stride_col, side, x + width, taps);
             two = ln_add(two, dot(taps, w + 3));
         }
-        strip_store(job, &out, two);
+        strip_store(bounds, job, &out, two);
     }
 }
 
-LN_INLINE void plane(const size_t stride_row, const size_t stride_col, const ln_depthwise_job *job) {
+LN_INLINE void plane(const size_t stride_row, const size_t stride_col, const int bounds,
+                     const ln_depthwise_job *job) {
     const ln_strip_shape *s = &job->shape;
     ln_v32f w[9];
     LN_LOOP_UNROLLED
@@ -101,33 +104,35 @@ LN_INLINE void plane(const size_t stride_row, const size_t stride_col, const ln_
         const size_t begin = ln_strip_begin(s, col);
         const int side = ln_strip_side(s, begin);
         if (side == LN_STRIP_INSIDE) {
-            strip(stride_row, stride_col, LN_STRIP_INSIDE, job, w, begin);
+            strip(stride_row, stride_col, bounds, LN_STRIP_INSIDE, job, w, begin);
         } else if (side == LN_STRIP_LEFT) {
-            strip(stride_row, stride_col, LN_STRIP_LEFT, job, w, begin);
+            strip(stride_row, stride_col, bounds, LN_STRIP_LEFT, job, w, begin);
         } else {
-            strip(stride_row, stride_col, LN_STRIP_RIGHT, job, w, begin);
+            strip(stride_row, stride_col, bounds, LN_STRIP_RIGHT, job, w, begin);
         }
     }
 }
 
-static LN_NOINLINE void plane_s1(const ln_depthwise_job *job) {
-    plane(1, 1, job);
-}
+#define PLANE_FUNCTION(name, stride_row, stride_col, bounds)                                                 \
+    static LN_NOINLINE void name(const ln_depthwise_job *job) {                                              \
+        plane(stride_row, stride_col, bounds, job);                                                          \
+    }
 
-static LN_NOINLINE void plane_s2(const ln_depthwise_job *job) {
-    plane(2, 2, job);
-}
+PLANE_FUNCTION(plane_s1, 1, 1, 0)
+PLANE_FUNCTION(plane_s1_low, 1, 1, 1)
+PLANE_FUNCTION(plane_s1_both, 1, 1, 2)
+PLANE_FUNCTION(plane_s2, 2, 2, 2)
+PLANE_FUNCTION(plane_s21, 2, 1, 2)
 
-static LN_NOINLINE void plane_s21(const ln_depthwise_job *job) {
-    plane(2, 1, job);
-}
-
-ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *s) {
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *s, bool low, bool high) {
     if (!ln_strip_fits(s)) {
         return NULL;
     }
-    if (s->stride_row == 1) {
-        return s->stride_col == 1 ? plane_s1 : NULL;
+    if (s->stride_row == 2) {
+        return s->stride_col == 2 ? plane_s2 : s->stride_col == 1 ? plane_s21 : NULL;
     }
-    return s->stride_row != 2 ? NULL : s->stride_col == 2 ? plane_s2 : s->stride_col == 1 ? plane_s21 : NULL;
+    if (s->stride_row != 1 || s->stride_col != 1) {
+        return NULL;
+    }
+    return high ? plane_s1_both : low ? plane_s1_low : plane_s1;
 }

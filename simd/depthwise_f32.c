@@ -12,6 +12,8 @@
  */
 #include "depthwise_f32.h"
 
+#include <math.h>
+
 enum {
     WINDOW_ELEMS = 64 * 1024,       /* output elements of a channel that one task may have */
     MIN_TASK_PRODUCTS = 128 * 1024, /* of a task, unless there is no more */
@@ -223,12 +225,12 @@ static ln_strip_shape shape_of(const ln_conv_f32_plan *plan) {
                             s->stride[y], s->stride[x], s->pad[y], s->pad[x]};
 }
 
-static ln_depthwise_3x3_fn *direct_for(const ln_conv_f32_plan *plan) {
+static ln_depthwise_3x3_fn *direct_for(const ln_conv_f32_plan *plan, float low, float high) {
     const ln_conv_shape *s = &plan->shape;
     const size_t y = ln_conv_axis(plan, 0), x = ln_conv_axis(plan, 1);
     const ln_strip_shape shape = shape_of(plan);
     const bool usual = s->kernel[y] == 3 && s->kernel[x] == 3 && s->dilation[y] == 1 && s->dilation[x] == 1;
-    return usual ? ln_depthwise_3x3_for(&shape) : NULL;
+    return usual ? ln_depthwise_3x3_for(&shape, low != -INFINITY, high != INFINITY) : NULL;
 }
 
 /* The job of channel `at`, counted over the batch. */
@@ -327,8 +329,8 @@ static void task(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, siz
     const size_t first = index / plan->row_tasks % plan->group_tasks * plan->group_step;
     const size_t batch = index / plan->row_tasks / plan->group_tasks;
     const size_t count = ln_min_size(s->groups - first, plan->group_step);
-    ln_depthwise_3x3_fn *const direct = direct_for(plan);
     ln_depthwise_job job = job_for(plan, args, batch * s->groups + first);
+    ln_depthwise_3x3_fn *const direct = direct_for(plan, job.out.low, job.out.high);
     job.row_begin = row;
     job.row_end = row + ln_min_size(job.shape.out_height - row, plan->row_step);
     const float *bias = args->bias == NULL ? NULL : args->bias + first;
@@ -354,7 +356,7 @@ static void make_plan(ln_conv_f32_plan *plan) {
     plan->group_step = plan->group_step < 1 ? 1 : plan->group_step;
     plan->group_tasks = ln_divide_up(s->groups, plan->group_step);
     plan->task_count = ln_saturating_mul(ln_saturating_mul(plan->row_tasks, plan->group_tasks), s->batch);
-    if (direct_for(plan) == NULL) {
+    if (direct_for(plan, -INFINITY, INFINITY) == NULL) {
         plan->scratch_bytes = ln_saturating_mul(scratch_elems(plan), sizeof(float));
     }
 }

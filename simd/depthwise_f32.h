@@ -28,7 +28,7 @@ LN_INLINE void ln_depthwise_store(const ln_depthwise_job *job, float *c, ln_v32f
 /* All columns of the job's rows, for a kernel of 3x3. */
 typedef void ln_depthwise_3x3_fn(const ln_depthwise_job *job);
 
-/* The function for a shape, or NULL when there is none. */
-ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *shape);
+/* The function for a shape, or NULL when there is none. It may leave out a clamp that is said not to bound. */
+ln_depthwise_3x3_fn *ln_depthwise_3x3_for(const ln_strip_shape *shape, bool low, bool high);
 
 #endif
