@@ -7,6 +7,11 @@
  * only through an open gate; the caller opens it after the grid's fields are written, closes it when the
  * tasks have run out and waits until nobody is inside. So no worker ever sees a grid half written, however
  * late it wakes.
+ *
+ * Waking costs microseconds, as much as the grids of a small model take. So workers sleep between runs, but within one
+ * they spin long enough to be there for the next grid, and no more are woken than have tasks. Whether a model gains
+ * is measured: where workers did less than half of their share of a run's tasks, three runs in a row, the
+ * runs that follow do without them, more of them each time that a trial says the same.
  */
 #include "base/pool.h"
 
@@ -30,7 +35,12 @@
 
 enum {
     MAX_THREADS = 256,
-    SPINS_BEFORE_SLEEP = 2000, /* a grid that follows within about two microseconds finds its workers awake */
+    SPINS_AT_REST = 2000, /* about two microseconds */
+    SPINS_IN_RUN =
+        50000, /* about a twentieth of a millisecond at least: longer than most steps that do not split */
+    FUTILE_RUNS = 3,    /* before the first run alone */
+    LEAST_ALONE = 32,   /* runs in a row, twice as many each time, */
+    MOST_DOUBLINGS = 5, /* up to so often */
     GATE_OPEN = 1 << 16,
 };
 
@@ -48,6 +58,9 @@ struct ln_pool {
     _Atomic uint32_t sleepers;
     _Alignas(64) _Atomic uint32_t gate;
     _Atomic uint32_t finished; /* tasks done by workers: a sign of life */
+    _Atomic int32_t spins;     /* before a worker sleeps */
+    uint32_t finished_before;  /* this run */
+    int64_t offered;           /* tasks of this run that could be shared */
     _Atomic bool closed;
     _Atomic bool poisoned;
     _Atomic int32_t live;
@@ -85,14 +98,16 @@ static void sleep_until_new(ln_pool *pool, uint32_t seen) {
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
-static void wake_all(ln_pool *pool) {
+/* Calls workers to a new grid: those awake see it, and of the sleepers at most so many are woken. */
+static void wake(ln_pool *pool, uint32_t most) {
     atomic_fetch_add(&pool->generation, 1);
     if (atomic_load(&pool->sleepers) == 0) {
         return;
     }
 #if defined(__wasm__)
-    (void)__builtin_wasm_memory_atomic_notify((int *)(void *)&pool->generation, UINT32_MAX);
+    (void)__builtin_wasm_memory_atomic_notify((int *)(void *)&pool->generation, most);
 #else
+    (void)most; /* sleepers cannot be counted out */
     (void)pthread_mutex_lock(&pool->mutex);
     (void)pthread_cond_broadcast(&pool->wake);
     (void)pthread_mutex_unlock(&pool->mutex);
@@ -135,7 +150,7 @@ void ln_pool_worker(ln_pool *pool, int index) {
                 drain(pool, index);
                 atomic_fetch_sub(&pool->gate, 1);
             }
-        } else if (spins < SPINS_BEFORE_SLEEP) {
+        } else if (spins < atomic_load(&pool->spins)) {
             spins++;
             relax();
         } else {
@@ -164,7 +179,7 @@ static bool wait_for_workers(ln_pool *pool) {
             return false;
         }
 #else
-        if (spins > SPINS_BEFORE_SLEEP) {
+        if (spins > SPINS_AT_REST) {
             (void)sched_yield();
         }
 #endif
@@ -191,11 +206,43 @@ bool ln_pool_run(ln_pool *pool, ln_pool_task task, void *argument, int64_t begin
     pool->argument = argument;
     pool->end = end;
     atomic_store(&pool->next, begin);
+    pool->offered += end - begin;
     atomic_store(&pool->gate, GATE_OPEN);
-    wake_all(pool);
+    wake(pool, end - begin > UINT32_MAX ? UINT32_MAX : (uint32_t)(end - begin - 1));
     drain(pool, 0);
     atomic_fetch_and(&pool->gate, ~(uint32_t)GATE_OPEN);
     return wait_for_workers(pool);
+}
+
+ln_pool *ln_pool_enter(ln_pool *pool, ln_pool_lesson *lesson) {
+    if (pool == NULL || pool->threads == 1 || atomic_load(&pool->poisoned)) {
+        return pool;
+    }
+    if (lesson->alone > 0) {
+        lesson->alone--;
+        return NULL;
+    }
+    pool->offered = 0;
+    pool->finished_before = atomic_load(&pool->finished);
+    atomic_store(&pool->spins, SPINS_IN_RUN);
+    return pool;
+}
+
+void ln_pool_leave(ln_pool *pool, ln_pool_lesson *lesson) {
+    if (pool == NULL || pool->threads == 1) {
+        return;
+    }
+    atomic_store(&pool->spins, SPINS_AT_REST);
+    if (atomic_load(&pool->live) != pool->threads - 1) {
+        return; /* they are still starting */
+    }
+    const int64_t helped = (int64_t)(uint32_t)(atomic_load(&pool->finished) - pool->finished_before);
+    if (2 * helped * pool->threads >= pool->offered * (pool->threads - 1)) {
+        lesson->futile = 0;
+    } else if (++lesson->futile >= FUTILE_RUNS) {
+        const int doublings = lesson->futile - FUTILE_RUNS;
+        lesson->alone = LEAST_ALONE << (doublings < MOST_DOUBLINGS ? doublings : MOST_DOUBLINGS);
+    }
 }
 
 #if !defined(__wasm__)
@@ -236,6 +283,7 @@ ln_pool *ln_pool_new(int threads) {
     }
     memset(pool, 0, sizeof(*pool));
     pool->threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+    atomic_store(&pool->spins, SPINS_AT_REST);
 #if !defined(__wasm__)
     pool->handles = calloc((size_t)pool->threads, sizeof(*pool->handles));
     if (pool->handles == NULL) {
@@ -251,7 +299,7 @@ ln_pool *ln_pool_new(int threads) {
 
 void ln_pool_close(ln_pool *pool) {
     atomic_store(&pool->closed, true);
-    wake_all(pool);
+    wake(pool, UINT32_MAX);
 }
 
 int ln_pool_live(ln_pool *pool) {
@@ -320,6 +368,16 @@ bool ln_pool_run(ln_pool *pool, ln_pool_task task, void *argument, int64_t begin
         task(argument, i, 0);
     }
     return pool == NULL || !pool->poisoned;
+}
+
+ln_pool *ln_pool_enter(ln_pool *pool, ln_pool_lesson *lesson) {
+    (void)lesson;
+    return pool;
+}
+
+void ln_pool_leave(ln_pool *pool, ln_pool_lesson *lesson) {
+    (void)pool;
+    (void)lesson;
 }
 
 int ln_pool_threads(const ln_pool *pool) {

@@ -19,6 +19,16 @@ typedef void (*ln_pool_task)(void *argument, int64_t index, int worker);
 
 /* Runs all tasks in [begin, end); returns false when a worker died. A NULL pool runs them on the caller. */
 bool ln_pool_run(ln_pool *pool, ln_pool_task task, void *argument, int64_t begin, int64_t end);
+/* What earlier runs of a plan taught: how often in a row workers hardly helped, and for how many more runs they are let be. */
+typedef struct ln_pool_lesson {
+    int32_t futile;
+    int32_t alone;
+} ln_pool_lesson;
+
+/* The pool for a run that begins, or NULL when it does better alone. Workers then stay awake between grids. */
+ln_pool *ln_pool_enter(ln_pool *pool, ln_pool_lesson *lesson);
+/* Ends the run on what ln_pool_enter gave: workers go to sleep, and the lesson is learnt. */
+void ln_pool_leave(ln_pool *pool, ln_pool_lesson *lesson);
 /* Threads that take part, the caller included; 1 for a NULL pool. */
 int ln_pool_threads(const ln_pool *pool);
 

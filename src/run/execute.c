@@ -75,7 +75,7 @@ static ln_status run_grid(ln_session *session, ln_frame *frame, ln_op *op, int64
     const int64_t most = *left <= INT64_MAX / TASKS_PER_MOVE ? *left * TASKS_PER_MOVE : INT64_MAX;
     const int64_t count = op->grid.count - begin < most ? op->grid.count - begin : most;
     grid_run run = {session, op};
-    LN_CHECK(&session->context, ln_pool_run(session->pool, run_task, &run, begin, begin + count), THREAD_DIED,
+    LN_CHECK(&session->context, ln_pool_run(session->team, run_task, &run, begin, begin + count), THREAD_DIED,
              "a worker thread died while it ran %s", op->node->op_type);
     frame->grid_next = begin + count;
     *left -= (count - 1) / TASKS_PER_MOVE; /* the step itself counts as one */
@@ -190,6 +190,13 @@ static ln_status located(ln_session *session, ln_status status) {
     return status;
 }
 
+static void leave_pool(ln_session *session) {
+    if (session->lesson) {
+        ln_pool_leave(session->team, session->lesson);
+    }
+    session->lesson = NULL;
+}
+
 static ln_status run_some(ln_session *session, int budget) {
     int64_t left = budget > 0 ? budget : INT64_MAX;
     while (session->n_frames > 0) {
@@ -211,15 +218,20 @@ static ln_status run_some(ln_session *session, int budget) {
             finish_frame(session);
         }
     }
+    leave_pool(session);
     return LN_OK;
 }
 
 ln_status ln_execute_begin(ln_session *session) {
     session->n_records = 0;
-    return push_frame(session, session->model->graph);
+    LN_TRY(push_frame(session, session->model->graph));
+    session->lesson = &session->frames[0].plan->lesson;
+    session->team = ln_pool_enter(session->pool, session->lesson);
+    return LN_OK;
 }
 
 void ln_execute_abandon(ln_session *session) {
+    leave_pool(session);
     while (session->n_frames > 0) {
         const ln_frame *frame = &session->frames[--session->n_frames];
         ln_step *step = frame->step < frame->plan->n_steps ? frame->plan->steps[frame->step] : NULL;

@@ -15,6 +15,7 @@
 #ifndef LN_RUN_PLAN_H
 #define LN_RUN_PLAN_H
 
+#include "base/pool.h"
 #include "ops/op.h"
 
 typedef struct ln_plan ln_plan;
@@ -107,6 +108,7 @@ struct ln_plan {
     size_t workspace_bytes;
     size_t live_bytes; /* largest sum of blocks in use at one step: the lower bound of workspace_bytes */
     size_t task_scratch_bytes;
+    ln_pool_lesson lesson; /* of runs that begin with this plan */
     bool owns;             /* steps or locals hold memory of their own */
     const void *workspace; /* base that data pointers are computed for */
 };

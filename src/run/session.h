@@ -51,6 +51,8 @@ struct ln_session {
     ln_frame *frames; /* the stack */
     int32_t n_frames;
     int32_t frames_capacity;
+    ln_pool *team;          /* pool, or NULL while a run does without; also between runs */
+    ln_pool_lesson *lesson; /* of the run under way, or NULL */
     bool running;
     bool finished;      /* outputs are valid */
     void *task_scratch; /* threads blocks of task_scratch_bytes */
