@@ -194,7 +194,44 @@ static float log_sum_exp(const float *src, size_t n) {
         }                                                                                                    \
     }
 
-REDUCE_ROWS(sum, (float)sum_values(row, row, n))
+/* Rows of two numbers, four to two vectors; how many rows that does. */
+static LN_NOINLINE size_t sum_pairs(float *dst, const float *src, size_t rows) {
+    size_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        const ln_v32f a = ln_load(src + 2 * r), b = ln_load(src + 2 * r + 4);
+        ln_store(dst + r, ln_add(wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)));
+    }
+    return r;
+}
+
+/* Rows of few numbers: four at a time, whose lanes are added up together, in the order that one row has alone. */
+static LN_NOINLINE size_t sum_short(float *dst, const float *src, size_t rows, size_t n) {
+    size_t r = 0;
+    for (; r + 4 <= rows; r += 4) {
+        ln_v32f sums[4];
+        LN_LOOP_ROLLED
+        for (size_t j = 0; j < 4; j++) {
+            const float *row = src + (r + j) * n;
+            ln_v32f sum = ln_zero();
+            size_t i = 0;
+            for (; i + 4 <= n; i += 4) {
+                sum = ln_add(sum, ln_load(row + i));
+            }
+            sums[j] = i < n ? ln_add(sum, ln_load_part(row + i, n - i)) : sum;
+        }
+        ln_transpose_4x4(sums);
+        ln_store(dst + r, ln_add(ln_add(sums[0], sums[2]), ln_add(sums[1], sums[3])));
+    }
+    return r;
+}
+
+static void reduce_sum(float *dst, const float *src, size_t rows, size_t n) {
+    size_t r = n == 2 ? sum_pairs(dst, src, rows) : n < 16 ? sum_short(dst, src, rows, n) : 0;
+    for (; r < rows; r++) {
+        dst[r] = (float)sum_values(src + r * n, src + r * n, n);
+    }
+}
+
 REDUCE_ROWS(mean, (float)(sum_values(row, row, n) / (double)n))
 REDUCE_ROWS(max, largest(row, n))
 REDUCE_ROWS(min, smallest(row, n))
