@@ -220,6 +220,13 @@ static void map_row(const ln_map_job *job, unsigned char *dst, const unsigned ch
         memcpy(dst, src, (size_t)n * block);
         return;
     }
+    if (job->window) {
+        put_fill(job, dst, job->lead);
+        dst += (size_t)job->lead * block;
+        memcpy(dst, src + (size_t)job->first * block, (size_t)job->middle * block);
+        put_fill(job, dst + (size_t)job->middle * block, n - job->lead - job->middle);
+        return;
+    }
     for (int64_t i = 0; i < n;) {
         int64_t run = 1;
         if (job->runs || map[i] < 0) {
@@ -262,7 +269,8 @@ static void map_task(ln_op *op, int64_t index, void *scratch) {
     const size_t row_bytes = (size_t)job->row_blocks * job->block;
     int64_t begin, end;
     ln_block_range(job->rows, (int64_t)row_bytes, index, &begin, &end);
-    const bool elements = job->outer < job->map.rank && job->map.maps[job->outer] && !job->runs;
+    const bool elements =
+        job->outer < job->map.rank && job->map.maps[job->outer] && !job->runs && !job->window;
     int64_t before = -1; /* where the row before was read: equal rows are copied */
     for (int64_t row = begin; row < end; row++) {
         int64_t rest = row;
@@ -285,6 +293,24 @@ static void map_task(ln_op *op, int64_t index, void *scratch) {
         }
         before = inside ? from : -1;
     }
+}
+
+/* Whether the n indices are one run with constants around it. */
+static void find_window(ln_map_job *job, const int32_t *map, int64_t n) {
+    int64_t i = 0;
+    while (i < n && map[i] < 0) {
+        i++;
+    }
+    job->lead = i;
+    job->first = i < n ? map[i] : 0;
+    while (i < n && map[i] == job->first + (int32_t)(i - job->lead)) {
+        i++;
+    }
+    job->middle = i - job->lead;
+    while (i < n && map[i] < 0) {
+        i++;
+    }
+    job->window = i == n;
 }
 
 /* Merges the inner axes that keep their order into one block. */
@@ -310,6 +336,10 @@ static void plan_map(ln_map_job *job) {
     const int32_t *inner = map->rank > 0 ? map->maps[job->outer] : NULL;
     for (int64_t i = 1; inner && i < job->row_blocks; i++) {
         breaks += inner[i] != inner[i - 1] + 1 && (inner[i] >= 0 || inner[i - 1] >= 0);
+    }
+    job->window = false;
+    if (inner) {
+        find_window(job, inner, job->row_blocks);
     }
     job->runs = breaks <= job->row_blocks / 4 || job->block > 16;
 }

@@ -99,6 +99,9 @@ typedef struct ln_map_job {
     int64_t rows, row_blocks;      /* rows of the output, and blocks in each */
     int outer;                     /* axes that count rows */
     bool runs;                     /* indices of the inner axis come in long consecutive runs */
+    bool window;          /* they are a single run that starts at `first`, constants before and after */
+    int64_t lead, middle; /* of the window: constants before it, and its length */
+    int32_t first;
     const unsigned char *src;
     unsigned char *dst;
 } ln_map_job;
