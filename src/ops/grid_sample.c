@@ -3,7 +3,8 @@
  * A position becomes, axis by axis, one, two or four taps with weights; their products over the axes are a short table
  * of offsets and weights that all channels share. Positions outside are moved to the border or reflected first; a tap
  * that is still outside then counts as zero, or as the element that clamping or reflecting its index gives. Nearest moves any
- * type by width; the others sum in double.
+ * type by width; the others sum in double. Planes of floats, linear with zeros outside, have a short way to their taps, with the
+ * same arithmetic.
  */
 #include <math.h>
 
@@ -171,6 +172,32 @@ static void position_taps(const ln_op *op, int axes, int64_t position, tap_table
     }
 }
 
+/* The same for a plane and a grid of floats, linear with zeros outside: only the taps inside, in the same order. */
+static void plane_taps(const ln_op *op, int64_t position, tap_table *table) {
+    const sample_params *params = op->params;
+    const float *at = (const float *)ln_in(op, 1)->data + 2 * position;
+    const int64_t *dims = ln_in(op, 0)->shape.dims + 2;
+    int64_t base[2];
+    double part[2];
+    for (int axis = 0; axis < 2; axis++) {
+        const double n = (double)dims[axis];
+        const double c = (double)at[1 - axis];
+        const double x = params->align_corners ? (c + 1) / 2 * (n - 1) : ((c + 1) * n - 1) / 2;
+        const double below = floor(x >= -1 && x < n ? x : -2); /* a NaN has no tap inside either */
+        base[axis] = (int64_t)below;
+        part[axis] = x - below;
+    }
+    int count = 0;
+    for (int i = 0; i < 4; i++) {
+        const int64_t y = base[0] + i / 2;
+        const int64_t x = base[1] + i % 2;
+        table->offset[count] = y * dims[1] + x;
+        table->weight[count] = (i / 2 ? part[0] : 1 - part[0]) * (i % 2 ? part[1] : 1 - part[1]);
+        count += y >= 0 && y < dims[0] && x >= 0 && x < dims[1];
+    }
+    table->count = count;
+}
+
 static double sum_taps(const tap_table *table, ln_dtype dtype, const void *image, int64_t first) {
     double sum = 0;
     for (int i = 0; i < table->count; i++) {
@@ -197,8 +224,15 @@ static void sample_floats(const ln_op *op, const sample_local *local, tap_table 
             table->weight[count++] = table->weight[i];
         }
     }
+    const int64_t *offset = table->offset;
+    const double *weight = table->weight;
     for (int64_t c = 0; c < channels; c++, image += local->plane, output += local->positions) {
         double sum = 0;
+        if (count == 4) {
+            *output = (float)((double)image[offset[0]] * weight[0] + (double)image[offset[1]] * weight[1] +
+                              (double)image[offset[2]] * weight[2] + (double)image[offset[3]] * weight[3]);
+            continue;
+        }
         for (int i = 0; i < count; i++) {
             sum += (double)image[table->offset[i]] * table->weight[i];
         }
@@ -233,11 +267,17 @@ static void sample_task(ln_op *op, int64_t index, void *scratch) {
     const ln_value *image = ln_in(op, 0);
     const int64_t channels = image->shape.dims[1];
     const bool floats = image->dtype == LN_FLOAT && params->mode != SAMPLE_NEAREST;
+    const bool plane = floats && params->mode == SAMPLE_LINEAR && params->padding == PADDING_ZEROS &&
+                       local->axes == 2 && ln_in(op, 1)->dtype == LN_FLOAT;
     int64_t begin, end;
     ln_block_range(image->shape.dims[0] * local->positions, channels * 32, index, &begin, &end);
     for (int64_t position = begin; position < end; position++) {
         tap_table table;
-        position_taps(op, local->axes, position, &table);
+        if (plane) {
+            plane_taps(op, position, &table);
+        } else {
+            position_taps(op, local->axes, position, &table);
+        }
         const int64_t batch = position / local->positions;
         const int64_t first = batch * channels * local->plane;
         const int64_t to = batch * channels * local->positions + position % local->positions;
