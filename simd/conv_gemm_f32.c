@@ -44,8 +44,14 @@ static size_t group_rows(const ln_conv_shape *shape) {
     return shape->out_channels / shape->groups;
 }
 
+/* Where a pass finds its pixels: row (plane, tap) of a pixel begins offsets[tap] after it in plane `plane`. */
+typedef struct conv_taps {
+    const size_t *offsets;
+    size_t taps, planes, plane_stride;
+} conv_taps;
+
 /* Eight pixels side by side. */
-static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const ln_tile_f32_taps *taps) {
+static LN_NOINLINE void pack_eight(float *panel, const float *pixel, const conv_taps *taps) {
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
             const float *from = pixel + taps->offsets[t];
@@ -75,7 +81,7 @@ static LN_NOINLINE void pack_lines(float *panels, const float *pixel, size_t pla
 }
 
 /* Half a panel: four pixels side by side. */
-static LN_NOINLINE void pack_four(float *panel, const float *pixel, const ln_tile_f32_taps *taps) {
+static LN_NOINLINE void pack_four(float *panel, const float *pixel, const conv_taps *taps) {
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
             ln_store(panel, ln_load(pixel + taps->offsets[t]));
@@ -86,8 +92,7 @@ static LN_NOINLINE void pack_four(float *panel, const float *pixel, const ln_til
 }
 
 /* Half a panel: four pixels anywhere. */
-static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4],
-                                    const ln_tile_f32_taps *taps) {
+static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4], const conv_taps *taps) {
     const float *p0 = pixels[0], *p1 = pixels[1], *p2 = pixels[2], *p3 = pixels[3];
     for (size_t plane = 0; plane < taps->planes; plane++) {
         for (size_t t = 0; t < taps->taps; t++) {
@@ -101,7 +106,7 @@ static LN_NOINLINE void gather_four(float *panel, const float *const pixels[4],
     }
 }
 
-static void pack_half(float *panel, const float *const pixels[4], const ln_tile_f32_taps *taps) {
+static void pack_half(float *panel, const float *const pixels[4], const conv_taps *taps) {
     if (pixels[3] == pixels[0] + 3) {
         pack_four(panel, pixels[0], taps);
     } else {
@@ -114,7 +119,7 @@ static void pack_half(float *panel, const float *const pixels[4], const ln_tile_
  * one is repeated.
  */
 static void pack_panel(float *panel, const ln_conv_region *region, const ln_conv_view *view,
-                       const ln_tile_f32_taps *taps, size_t first) {
+                       const conv_taps *taps, size_t first) {
     const size_t pixels = region->rows * region->cols;
     size_t row = first / region->cols, col = first % region->cols;
     const float *address[8];
@@ -143,7 +148,8 @@ typedef struct conv_scratch {
 } conv_scratch;
 
 static size_t offsets_elems(const ln_conv_f32_plan *plan) {
-    return ln_divide_up(plan->taps * sizeof(size_t), 64) * 16; /* in floats, whole cache lines */
+    const size_t count = plan->direct ? ln_saturating_mul(plan->taps, group_depth(plan)) : plan->taps;
+    return ln_divide_up(ln_saturating_mul(count, sizeof(size_t)), 64) * 16; /* in floats, whole cache lines */
 }
 
 static size_t copy_elems(const ln_conv_f32_plan *plan) {
@@ -174,7 +180,7 @@ static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region 
         return panels;
     }
     ln_conv_tap_offsets(plan, view, scratch->offsets);
-    const ln_tile_f32_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
+    const conv_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
     const bool overlaps = depth == group_depth(plan) && pixels > LN_TILE_COLS && pixels % LN_TILE_COLS != 0;
     panels.body = (ln_tile_f32_panels){scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
     panels.last = panels.body;
@@ -211,14 +217,16 @@ static void run_direct(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out,
     const size_t width = plan->shape.out[ln_conv_axis(plan, 1)];
     const ln_conv_view view = ln_conv_view_of(plan, region, pass->x, 0, pass->depth, scratch->copy);
     ln_conv_tap_offsets(plan, &view, scratch->offsets);
-    const ln_tile_f32_taps taps = {scratch->offsets, plan->taps, pass->depth, view.plane_stride};
+    for (size_t i = plan->taps; i < k; i++) {
+        scratch->offsets[i] = scratch->offsets[i - plan->taps] + view.plane_stride;
+    }
     for (size_t r = 0; r < region->rows; r++) {
         const float *pixels = view.base + r * view.row_advance * view.row_stride;
         for (size_t t = pass->tile_begin; t < pass->tile_end; t++) {
             const size_t row = ln_tile_f32_begin(m, t);
             const size_t rows = ln_tile_f32_begin(m, t + 1) - row, pixel = pass->first_pixel + r * width;
-            ln_tile_f32_run_taps(out, rows, pass->weights + row * k, pixels, &taps, pass->first_row + row,
-                                 pixel, region->cols);
+            ln_tile_f32_run_taps(out, rows, k, pass->weights + row * k, pixels, scratch->offsets,
+                                 pass->first_row + row, pixel, region->cols);
             ln_tile_f32_rest(out, pass->first_row + row, rows, pixel, region->cols);
         }
     }

@@ -96,11 +96,11 @@ LN_INLINE void add_products(const size_t rows, const size_t vectors, ln_v32f sum
 }
 
 /*
- * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers, k and what `taps`
- * holds is a constant. One that convolves reads B through taps; its alpha and beta are 1, its bias one of rows.
+ * Sums `rows` rows times `vectors` vectors and stores them. Everything but the pointers and k is a
+ * constant. One that convolves reads row l of B at offsets[l]; its alpha and beta are 1, its bias one of rows.
  */
 LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, const bool convolves,
-                    const ln_tile_f32_taps *taps, const ln_tile_f32_out *out, size_t k, const float *a,
+                    const size_t *offsets, const ln_tile_f32_out *out, size_t k, const float *a,
                     size_t a_stride, const float *b, size_t b_stride, size_t panel_stride, size_t row,
                     size_t col) {
     const size_t vectors = 2 * panels;
@@ -136,15 +136,10 @@ LN_INLINE void tile(const size_t rows, const size_t panels, const bool packed, c
     const size_t step = packed ? rows : 1;
     const size_t distance = packed ? 1 : a_stride;
     if (convolves) {
-        const size_t *const offsets = taps->offsets;
-        const size_t count = taps->taps;
-        for (size_t plane = 0; plane < taps->planes; plane++) {
-            LN_LOOP_ROLLED
-            for (size_t t = 0; t < count; t++) {
-                add_products(rows, vectors, sum, a, distance, b + offsets[t], LN_TILE_COLS);
-                a += step;
-            }
-            b += taps->plane_stride;
+        LN_LOOP_ROLLED
+        for (size_t l = 0; l < k; l++) {
+            add_products(rows, vectors, sum, a, distance, b + offsets[l], LN_TILE_COLS);
+            a += step;
         }
     } else {
         LN_LOOP_ROLLED
@@ -199,15 +194,15 @@ TILE(packed_6x8, 6, 1, true)
 TILE(strided_6x8, 6, 1, false)
 #endif
 
-typedef void taps_fn(const ln_tile_f32_out *out, const float *a, const float *b, const ln_tile_f32_taps *taps,
-                     size_t row, size_t col, size_t count);
+typedef void taps_fn(const ln_tile_f32_out *out, size_t k, const float *a, const float *b,
+                     const size_t *offsets, size_t row, size_t col, size_t count);
 
 #define TAPS(name, rows, panels)                                                                             \
-    static void name(const ln_tile_f32_out *out, const float *a, const float *b,                             \
-                     const ln_tile_f32_taps *taps, size_t row, size_t col, size_t count) {                   \
+    static void name(const ln_tile_f32_out *out, size_t k, const float *a, const float *b,                   \
+                     const size_t *offsets, size_t row, size_t col, size_t count) {                          \
         LN_LOOP_ROLLED                                                                                       \
         for (; count > 0; count--) {                                                                         \
-            tile(rows, panels, true, true, taps, out, 0, a, 0, b, 0, LN_TILE_COLS, row, col);                \
+            tile(rows, panels, true, true, offsets, out, k, a, 0, b, 0, LN_TILE_COLS, row, col);             \
             b += (panels) * LN_TILE_COLS;                                                                    \
             col += (panels) * LN_TILE_COLS;                                                                  \
         }                                                                                                    \
@@ -236,14 +231,14 @@ static const struct {
 #endif
 };
 
-void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, const float *a, const float *b,
-                          const ln_tile_f32_taps *taps, size_t row, size_t col, size_t columns) {
+void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, const float *b,
+                          const size_t *offsets, size_t row, size_t col, size_t columns) {
     const bool wide = columns >= taps_tiles[rows].wide_columns;
     taps_fn *const fn = wide ? taps_tiles[rows].wide : taps_tiles[rows].one;
     const size_t step = wide ? taps_tiles[rows].wide_columns : LN_TILE_COLS;
-    fn(out, a, b, taps, row, col, columns / step);
+    fn(out, k, a, b, offsets, row, col, columns / step);
     if (columns % step != 0) {
-        fn(out, a, b + (columns - step), taps, row, col + (columns - step), 1);
+        fn(out, k, a, b + (columns - step), offsets, row, col + (columns - step), 1);
     }
 }
 

@@ -60,18 +60,12 @@ typedef struct ln_tile_f32_panels {
 void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, size_t a_stride,
                      ln_tile_f32_panels b, size_t row, size_t col, size_t columns);
 
-/* B where it lies: row (plane, tap) of a column begins offsets[tap] after the column in plane `plane`. */
-typedef struct ln_tile_f32_taps {
-    const size_t *offsets;
-    size_t taps, planes, plane_stride;
-} ln_tile_f32_taps;
-
 /*
- * The same without panels, for a packed tile of A whose k runs over planes and their taps: columns are neighbours in
- * memory, at least eight. The last ones are summed twice where eight do not divide them, so sums always finish.
+ * The same without panels, for a packed tile of A: row l of B begins offsets[l] after b, columns are neighbours in memory, at
+ * least eight. The last ones are summed twice where eight do not divide them, so sums always finish.
  */
-void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, const float *a, const float *b,
-                          const ln_tile_f32_taps *taps, size_t row, size_t col, size_t columns);
+void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, const float *b,
+                          const size_t *offsets, size_t row, size_t col, size_t columns);
 
 /* Finishes and stores the sums of C[row][col .. col + count), count 1 to 4. */
 void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count);
