@@ -249,8 +249,8 @@ export declare namespace InferenceSession {
     /** Initializers that the model lists as inputs may be fed (IR version 4 and newer); by default they are constants. */
     overridable?: boolean;
     /**
-     * false: 3x3 convolutions are summed plainly. By default those that gain from it use Winograd's transform, whose rounding
-     * error is about three times that of the plain sum; its weights take at most 64 MB more.
+     * false: convolutions are summed plainly. By default those of stride 1 that gain from it use Winograd's transforms, whose
+     * rounding error is up to about three times that of the plain sum; its weights take at most 96 MB more.
      */
     winograd?: boolean;
     /**

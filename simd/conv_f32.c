@@ -42,10 +42,7 @@ static bool is_pointwise(const ln_conv_shape *shape) {
     return true;
 }
 
-/*
- * Drops leading axes of no effect, makes one row of a pointwise convolution, and prepends axes up to rank 2.
- */
-static ln_conv_shape normalised(const ln_conv_shape *shape) {
+ln_conv_shape ln_conv_f32_normalised(const ln_conv_shape *shape) {
     static const ln_conv_shape unit = {
         .in = {1, 1}, .out = {1, 1}, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     ln_conv_shape result = *shape;
@@ -69,6 +66,11 @@ static ln_conv_shape normalised(const ln_conv_shape *shape) {
             copy_axis(&result, i, shape, first + i - added);
         }
     }
+    if (result.rank == 2 && is_trivial(&result, 1)) {
+        const ln_conv_shape column = result;
+        copy_axis(&result, 0, &column, 1);
+        copy_axis(&result, 1, &column, 0);
+    }
     return result;
 }
 
@@ -85,7 +87,7 @@ const ln_conv_f32_route *ln_conv_transpose_f32_route_for(const ln_conv_shape *sh
 
 void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route,
                            const ln_conv_shape *shape) {
-    *plan = (ln_conv_f32_plan){.route = route, .shape = normalised(shape)};
+    *plan = (ln_conv_f32_plan){.route = route, .shape = ln_conv_f32_normalised(shape)};
     const ln_conv_shape *s = &plan->shape;
     plan->outer = s->rank - 2;
     plan->outer_in = product(s->in, plan->outer);

@@ -121,9 +121,11 @@ typedef struct ln_conv_f32_plan ln_conv_f32_plan;
 /* A way to convolve: a packer and the kernels that read what it packs. */
 typedef struct ln_conv_f32_route {
     const char *name;
-    /* These two read channels, groups, kernel, stride and dilation, never `in`, `out`, pad or batch. */
+    /* These three read channels, groups, kernel, stride and dilation, never `in`, `out`, pad or batch. */
     size_t (*packed_bytes)(const ln_conv_shape *shape);
     void (*pack)(const ln_conv_shape *shape, float *packed, const float *w);
+    /* The same from what the default route packed, when the weights themselves may be gone; NULL for default routes. */
+    void (*repack)(const ln_conv_shape *shape, float *packed, const float *default_packed);
     void (*plan)(ln_conv_f32_plan *plan); /* fills in the rest of a plan that has shape and route */
     void (*task)(const ln_conv_f32_plan *plan, const ln_conv_f32_args *args, size_t task, void *scratch);
 } ln_conv_f32_route;
@@ -155,16 +157,10 @@ struct ln_conv_f32_plan {
 const ln_conv_f32_route *ln_conv_f32_route_for(const ln_conv_shape *shape);
 
 /*
- * Winograd's route where it applies (3x3, stride 1, no dilation) and `in` says that it pays, else NULL. It
- * has a packing of its own, four times the bytes, and about three times the rounding error of the default.
+ * Winograd's route where it applies (stride 1; 3x3, or three taps and more along one axis) and `in` says that it pays, else
+ * NULL. It has a packing of its own, 1.6 to 4 times the bytes, and up to three times the rounding error of the default.
  */
 const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape);
-
-/*
- * Makes Winograd's packing from the default route's, for a shape that has both: the plan may come to want it
- * when the weights themselves are gone.
- */
-void ln_conv_f32_winograd_repack(const ln_conv_shape *shape, float *packed, const float *default_packed);
 
 /* The shape must be consistent: groups divide the channels; only batch, channels and `out` may be 0. */
 void ln_conv_f32_plan_init(ln_conv_f32_plan *plan, const ln_conv_f32_route *route,

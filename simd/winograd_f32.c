@@ -383,7 +383,7 @@ static void pack(const ln_conv_shape *shape, float *packed, const float *w) {
     pack_any(shape, packed, w, false);
 }
 
-void ln_conv_f32_winograd_repack(const ln_conv_shape *shape, float *packed, const float *default_packed) {
+static void repack(const ln_conv_shape *shape, float *packed, const float *default_packed) {
     pack_any(shape, packed, default_packed, true);
 }
 
@@ -391,19 +391,27 @@ const ln_conv_f32_route ln_conv_f32_winograd = {
     .name = LN_RELAXED ? "f32_conv_winograd_4x4__relaxed" : "f32_conv_winograd_4x4__simd",
     .packed_bytes = packed_bytes,
     .pack = pack,
+    .repack = repack,
     .plan = make_plan,
     .task = task,
 };
 
-const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape) {
+/* 3x3 of stride 1, with enough channels and pixels. */
+static bool pays(const ln_conv_shape *shape) {
     if (shape->rank != 2 || shape->groups != 1 || shape->in_channels < LEAST_CHANNELS ||
         shape->out_channels < LEAST_CHANNELS || shape->out[0] * shape->out[1] < LEAST_PIXELS) {
-        return NULL;
+        return false;
     }
     for (size_t i = 0; i < 2; i++) {
         if (shape->kernel[i] != 3 || shape->stride[i] != 1 || shape->dilation[i] != 1) {
-            return NULL;
+            return false;
         }
     }
-    return &ln_conv_f32_winograd;
+    return true;
+}
+
+const ln_conv_f32_route *ln_conv_f32_winograd_for(const ln_conv_shape *shape) {
+    return pays(shape)                             ? &ln_conv_f32_winograd
+           : ln_conv_f32_winograd_line_pays(shape) ? &ln_conv_f32_winograd_line
+                                                   : NULL;
 }

@@ -31,7 +31,7 @@ typedef struct ln_program {
 } ln_program;
 
 /* What second packings of weights (Winograd's) may take together in a session. */
-enum { LN_REPACKING_BYTES = 64 << 20 };
+enum { LN_REPACKING_BYTES = 96 << 20 };
 
 typedef struct ln_compile_options {
     int level;        /* 0 as written, 1 folding, 2 all */

@@ -178,7 +178,7 @@ static const ln_conv_f32_route *faster_route(ln_op *op, const ln_conv_shape *sha
         return otherwise;
     }
     if (made) {
-        ln_conv_f32_winograd_repack(shape, w, op->packed);
+        route->repack(shape, w, op->packed);
     }
     LN_LOCAL(op, convolution)->w_packed = w;
     return route;

@@ -201,17 +201,17 @@ static void test_large(void) {
     }
 }
 
-static void test_repack(void) {
-    const conv_case test = square(17, 23, 1, 20, 3, 1);
+static void test_repack(size_t kernel) {
+    const conv_case test = square(17, 23, 1, 20, kernel, 1);
     const ln_conv_f32_route *route = ln_conv_f32_winograd_for(&test.shape);
     const ln_conv_f32_route *plain = ln_conv_f32_route_for(&test.shape);
     const size_t bytes = route->packed_bytes(&test.shape);
-    float *w = check_random_floats((size_t)17 * 23 * 9),
+    float *w = check_random_floats((size_t)17 * 23 * kernel * kernel),
           *packed = check_alloc(plain->packed_bytes(&test.shape));
     float *expected = check_alloc(bytes), *got = check_alloc(bytes);
     plain->pack(&test.shape, packed, w);
     route->pack(&test.shape, expected, w);
-    ln_conv_f32_winograd_repack(&test.shape, got, packed);
+    route->repack(&test.shape, got, packed);
     CHECK(memcmp(expected, got, bytes) == 0, "the packing depends on where the weights come from");
     free(w), free(packed), free(expected), free(got);
 }
@@ -235,10 +235,45 @@ static void test_winograd(void) {
         test.activation = pick_activation();
         run_case(&test);
     }
-    test_repack();
-    const conv_case strided = square(32, 32, 1, 20, 3, 2), small = square(32, 32, 1, 7, 3, 1);
+    test_repack(3);
+    const conv_case strided = square(32, 32, 1, 20, 3, 2), small = square(32, 32, 1, 3, 3, 1);
     CHECK(ln_conv_f32_winograd_for(&strided.shape) == NULL, "stride 2 has no such transform");
-    CHECK(ln_conv_f32_winograd_for(&small.shape) == NULL, "does not pay on 7x7");
+    CHECK(ln_conv_f32_winograd_for(&small.shape) == NULL, "does not pay on 3x3");
+}
+
+/* Winograd along one axis: long kernels that way, with a few taps the other way, and small planes. */
+static void test_winograd_line(void) {
+    for (int i = 0; i < 100; i++) {
+        conv_case test = square(16, 16, 1, 12, 3, 1);
+        ln_conv_shape *s = &test.shape;
+        s->rank = pick(1, 2);
+        s->batch = pick(1, 2);
+        s->in_channels = pick(8, i % 10 == 0 ? 300 : 30);
+        s->out_channels = pick(8, i % 7 == 0 ? 140 : 40);
+        for (size_t axis = 0; axis < s->rank; axis++) {
+            s->kernel[axis] = pick(1, i % 9 == 0 ? 21 : 7);
+            s->dilation[axis] = pick(1, 4) / 4 + 1;
+            s->in[axis] = (s->kernel[axis] - 1) * s->dilation[axis] +
+                          (pick(0, 3) == 0 ? 1 : pick(5, i % 5 == 0 ? 150 : 30));
+            s->pad[axis] = (ptrdiff_t)pick(0, 3) - 1;
+            if (!set_out(s, axis, (ptrdiff_t)pick(0, 3) - 1, false)) {
+                s->pad[axis] = 0;
+                set_out(s, axis, 0, false);
+            }
+        }
+        const ln_conv_f32_route *route = ln_conv_f32_winograd_for(s);
+        test.winograd = route != NULL;
+        test.bias = pick(0, 1) != 0;
+        test.residual = pick(0, 1) != 0;
+        test.residual_last = pick(0, 1) != 0;
+        test.activation = pick_activation();
+        run_case(&test);
+    }
+    test_repack(5);
+    test_repack(7);
+    const conv_case small = square(64, 64, 1, 7, 3, 1);
+    const ln_conv_f32_route *route = ln_conv_f32_winograd_for(&small.shape);
+    CHECK(route != NULL && strstr(route->name, "line") != NULL, "7x7 takes one axis");
 }
 
 /* Depthwise: the rolling strips at every width, pads on either side, and the general form. */
@@ -300,6 +335,7 @@ int main(void) {
     test_random(true, 4);
     test_large();
     test_winograd();
+    test_winograd_line();
     test_depthwise();
     test_signals();
     test_empty();
