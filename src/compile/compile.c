@@ -14,6 +14,7 @@ static const ln_rewrite rewrites[] = {
     {"collapse-reshapes", 2, false, ln_rewrite_collapse_reshapes},
     {"push-transposes", 2, false, ln_rewrite_push_transposes},
     {"widen-halves", 2, false, ln_rewrite_widen_halves},
+    {"find-one-hot", 2, false, ln_rewrite_find_one_hot},
     {"fuse-attention", 2, false, ln_rewrite_fuse_attention},
     {"find-activations", 2, false, ln_rewrite_find_activations},
     {"fuse-layer-norm", 2, false, ln_rewrite_fuse_layer_norm},

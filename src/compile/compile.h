@@ -76,6 +76,7 @@ ln_status ln_rewrite_fuse_residual(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fold_pads(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_attention(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_bias(ln_graph *graph, int *fired);
+ln_status ln_rewrite_find_one_hot(ln_graph *graph, int *fired);
 ln_status ln_rewrite_narrow_scatter(ln_graph *graph, int *fired);
 ln_status ln_rewrite_fuse_chains(ln_graph *graph, int *fired);
 

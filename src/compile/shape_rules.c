@@ -448,6 +448,7 @@ static const rule rules[] = {
     {"Mul", broadcast},
     {"Or", broadcast},
     {"Pad", same_rank},
+    {"PickRows", matmul_bias},
     {"Pow", broadcast},
     {"Range", ln_shape_rule_range},
     {"ReduceL2", reduce},

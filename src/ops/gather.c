@@ -1,4 +1,4 @@
-/* Reading by index: Gather, GatherElements, GatherND, OneHot.
+/* Reading by index: Gather, GatherElements, GatherND, OneHot, and the rows that one-hot products pick.
  *
  * Gather and GatherND copy blocks: everything behind the indexed axes is contiguous. GatherElements reads single
  * elements, row by row of the indices. All indices are checked before the first task, so tasks cannot fail; negative
@@ -81,6 +81,42 @@ static ln_status run_gather(ln_op *op) {
         return LN_OK;
     }
     return ln_op_grid(op, gather_task, ln_block_tasks(local->blocks, local->block));
+}
+
+/* PickRows ---------------------------------------------------------------------------------------------- */
+
+/* Rows of a table [n, m] by indices [.., 1]: what the product of one-hot rows with it gives. An index outside gives zeros. */
+static ln_status infer_pick(ln_op *op) {
+    const ln_value *table = ln_in(op, 1);
+    ln_shape shape = ln_in(op, 0)->shape;
+    LN_OP_CHECK(op, shape.rank >= 1 && shape.dims[shape.rank - 1] == 1 && table->shape.rank == 2,
+                INVALID_SHAPE, "indices must end in an axis of 1, and the table have two");
+    shape.dims[shape.rank - 1] = table->shape.dims[1];
+    return ln_op_shape(op, 0, table->dtype, &shape);
+}
+
+static void pick_task(ln_op *op, int64_t index, void *scratch) {
+    (void)scratch;
+    const ln_value *indices = ln_in(op, 0);
+    const ln_value *table = ln_in(op, 1);
+    const int64_t block = table->shape.dims[1] * (int64_t)sizeof(float);
+    unsigned char *to = ln_out(op, 0)->data;
+    int64_t begin, end;
+    ln_block_range(ln_value_count(indices), block, index, &begin, &end);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t at = ln_index_at(indices, i);
+        if (at >= 0 && at < table->shape.dims[0]) {
+            memcpy(to + i * block, (const unsigned char *)table->data + at * block, (size_t)block);
+        } else {
+            memset(to + i * block, 0, (size_t)block);
+        }
+    }
+}
+
+static ln_status run_pick(ln_op *op) {
+    const int64_t block = ln_in(op, 1)->shape.dims[1] * (int64_t)sizeof(float);
+    return block == 0 ? LN_OK
+                      : ln_op_grid(op, pick_task, ln_block_tasks(ln_value_count(ln_in(op, 0)), block));
 }
 
 /* GatherElements ---------------------------------------------------------------------------------------- */
@@ -389,6 +425,18 @@ static ln_status run_one_hot(ln_op *op) {
         infer_one_hot, run_one_hot)
 
 static const ln_op_row rows[] = {
+    {"PickRows", /* made by a rewrite */
+     "linnet",
+     1,
+     LN_OPEN,
+     "AB>B",
+     {LN_T_INDEX, LN_BIT(LN_FLOAT), 0},
+     ln_build_nothing,
+     infer_pick,
+     run_pick,
+     NULL,
+     0,
+     NULL},
     GATHER(1, 10, LN_T_ALL),
     GATHER(11, 12, LN_T_ALL),
     GATHER(13, LN_OPEN, LN_T_ALL_BF),

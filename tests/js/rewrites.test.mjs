@@ -325,3 +325,23 @@ describe('fold-constants', () => {
     assert.ok((await compare(rows(2), graph)).operators.Range, 'not those that runs change');
   });
 });
+
+describe('find-one-hot', () => {
+  const numbers = (data) => ({ type: 'int32', dims: [1, 1, data.length], data: Int32Array.from(data) });
+  const graph = (row, change) => ({
+    inputs: { x: ['n', 'm', 1] }, outputs: { y: undefined }, constants: { row: numbers(row), w: [5, 7] },
+    feeds: { x: new Tensor('float32', Float32Array.of(0, 4, 3, 5, -1, 1), [2, 3, 1]) }, tolerance: 0, ...change,
+  });
+  const text = 'y = MatMul(Cast<to=1>(Equal(Cast<to=6>(x), row)), w)';
+  test('picks rows, and zeros for what is outside', async () => {
+    assert.deepEqual((await compare(text, graph([0, 1, 2, 3, 4]))).operators, { Cast: 1, PickRows: 1 });
+    assert.deepEqual((await compare('y = Softmax(MatMul(Cast<to=1>(Equal(row, Cast<to=6>(x))), w))', graph([0, 1, 2, 3, 4]))).operators, { Cast: 1, PickRows: 1, Softmax: 1 });
+  });
+  for (const [why, row, change] of [
+    ['with other numbers', [0, 1, 2, 4, 3]],
+    ['where rows of more than one number meet', [0, 1, 2, 3, 4], { inputs: { x: ['n', 'm', 'k'] } }],
+    ['with weights that are not finite', [0, 1, 2, 3, 4], { constants: { row: numbers([0, 1, 2, 3, 4]), w: { type: 'float32', dims: [5, 1], data: Float32Array.of(1, 2, Infinity, 3, 4) } } }],
+  ]) {
+    test(`not ${why}`, async () => assert.equal((await compare(text, graph(row, change))).fired['find-one-hot'], 0));
+  }
+});
