@@ -211,6 +211,29 @@ static void put_fill(const ln_map_job *job, unsigned char *dst, int64_t blocks) 
     ln_fill(dst, blocks * (int64_t)(job->block / job->map.width), job->map.width, job->map.fill);
 }
 
+/* Blocks [begin, end) of a row. */
+static void map_part(const ln_map_job *job, unsigned char *dst, const unsigned char *src, int64_t begin,
+                     int64_t end) {
+    const int32_t *map = job->map.maps[job->outer];
+    const size_t block = job->block;
+    for (int64_t i = begin; i < end;) {
+        int64_t run = 1;
+        if (job->runs || map[i] < 0) {
+            const int32_t step = map[i] < 0 ? 0 : 1;
+            while (i + run < end && map[i + run] == map[i + run - 1] + step) {
+                run++;
+            }
+        }
+        unsigned char *to = dst + (size_t)i * block;
+        if (map[i] < 0) {
+            put_fill(job, to, run);
+        } else {
+            ln_copy_block(to, src + (size_t)map[i] * block, (size_t)run * block);
+        }
+        i += run;
+    }
+}
+
 /* One row whose outer indices are all inside. */
 static void map_row(const ln_map_job *job, unsigned char *dst, const unsigned char *src) {
     const int32_t *map = job->outer < job->map.rank ? job->map.maps[job->outer] : NULL;
@@ -220,29 +243,13 @@ static void map_row(const ln_map_job *job, unsigned char *dst, const unsigned ch
         memcpy(dst, src, (size_t)n * block);
         return;
     }
-    if (job->window) {
-        put_fill(job, dst, job->lead);
-        dst += (size_t)job->lead * block;
-        memcpy(dst, src + (size_t)job->first * block, (size_t)job->middle * block);
-        put_fill(job, dst + (size_t)job->middle * block, n - job->lead - job->middle);
-        return;
+    const int64_t after = job->lead + job->middle;
+    map_part(job, dst, src, 0, job->lead);
+    if (job->middle > 0) {
+        memcpy(dst + (size_t)job->lead * block, src + (size_t)map[job->lead] * block,
+               (size_t)job->middle * block);
     }
-    for (int64_t i = 0; i < n;) {
-        int64_t run = 1;
-        if (job->runs || map[i] < 0) {
-            const int32_t step = map[i] < 0 ? 0 : 1;
-            while (i + run < n && map[i + run] == map[i + run - 1] + step) {
-                run++;
-            }
-        }
-        unsigned char *to = dst + (size_t)i * block;
-        if (map[i] < 0) {
-            put_fill(job, to, run);
-        } else {
-            memcpy(to, src + (size_t)map[i] * block, (size_t)run * block);
-        }
-        i += run;
-    }
+    map_part(job, dst, src, after, n);
 }
 
 /* The same for single elements of a common width that do not come in runs. */
@@ -269,8 +276,7 @@ static void map_task(ln_op *op, int64_t index, void *scratch) {
     const size_t row_bytes = (size_t)job->row_blocks * job->block;
     int64_t begin, end;
     ln_block_range(job->rows, (int64_t)row_bytes, index, &begin, &end);
-    const bool elements =
-        job->outer < job->map.rank && job->map.maps[job->outer] && !job->runs && !job->window;
+    const bool elements = job->outer < job->map.rank && job->map.maps[job->outer] && !job->runs;
     int64_t before = -1; /* where the row before was read: equal rows are copied */
     for (int64_t row = begin; row < end; row++) {
         int64_t rest = row;
@@ -295,22 +301,17 @@ static void map_task(ln_op *op, int64_t index, void *scratch) {
     }
 }
 
-/* Whether the n indices are one run with constants around it. */
-static void find_window(ln_map_job *job, const int32_t *map, int64_t n) {
+/* Finds the first run of the n indices. */
+static void find_run(ln_map_job *job, const int32_t *map, int64_t n) {
     int64_t i = 0;
-    while (i < n && map[i] < 0) {
+    while (i < n && (map[i] < 0 || i + 1 == n || map[i + 1] != map[i] + 1)) {
         i++;
     }
     job->lead = i;
-    job->first = i < n ? map[i] : 0;
-    while (i < n && map[i] == job->first + (int32_t)(i - job->lead)) {
+    while (i < n && map[i] == map[job->lead] + (int32_t)(i - job->lead)) {
         i++;
     }
     job->middle = i - job->lead;
-    while (i < n && map[i] < 0) {
-        i++;
-    }
-    job->window = i == n;
 }
 
 /* Merges the inner axes that keep their order into one block. */
@@ -334,12 +335,13 @@ static void plan_map(ln_map_job *job) {
     }
     int64_t breaks = 0;
     const int32_t *inner = map->rank > 0 ? map->maps[job->outer] : NULL;
-    for (int64_t i = 1; inner && i < job->row_blocks; i++) {
-        breaks += inner[i] != inner[i - 1] + 1 && (inner[i] >= 0 || inner[i - 1] >= 0);
-    }
-    job->window = false;
     if (inner) {
-        find_window(job, inner, job->row_blocks);
+        find_run(job, inner, job->row_blocks);
+        for (int64_t i = 1; i < job->row_blocks; i++) {
+            i = i == job->lead + 1 && job->middle > 0 ? job->lead + job->middle : i;
+            breaks +=
+                i < job->row_blocks && inner[i] != inner[i - 1] + 1 && (inner[i] >= 0 || inner[i - 1] >= 0);
+        }
     }
     job->runs = breaks <= job->row_blocks / 4 || job->block > 16;
 }

@@ -64,6 +64,11 @@ static int64_t outside_index(enum pad_mode mode, int64_t at, int64_t n) {
     if (mode == PAD_EDGE || (mode == PAD_REFLECT && n == 1)) {
         return at < 0 ? 0 : at < n ? at : n - 1;
     }
+    const int64_t once =
+        at < 0 ? -at : 2 * (n - 1) - at; /* most pads reflect once, which needs no division */
+    if (mode == PAD_REFLECT && once >= 0 && once < n) {
+        return once;
+    }
     const int64_t period = mode == PAD_WRAP ? n : 2 * (n - 1);
     const int64_t rest = (at % period + period) % period;
     return rest < n ? rest : period - rest;
