@@ -14,7 +14,7 @@
 
 #include "run/feed.h"
 
-enum { SMALL = 64, PIECE_BYTES = 4 << 20, FEW_TASKS = 2 };
+enum { SMALL = 64, PIECE_BYTES = 4 << 20, FEW_TASKS = 3 };
 
 /* ---- Feeds ---- */
 
