@@ -373,6 +373,11 @@ export interface InferenceSession {
   runSync(feeds: InferenceSession.FeedsType, options?: InferenceSession.RunOptions): InferenceSession.ReturnType;
   runSync(feeds: InferenceSession.FeedsType, fetches: InferenceSession.FetchesType, options?: InferenceSession.RunOptions): InferenceSession.ReturnType;
   runSync<T extends { [name: string]: Value }>(feeds: InferenceSession.FeedsType, fetches?: InferenceSession.FetchesType | InferenceSession.RunOptions, options?: InferenceSession.RunOptions): T;
+  /**
+   * Binds inputs to tensors of numbers, copied once, after the runs that are under way: runs to come read them there and are fed the other
+   * inputs. For what stays the same from run to run, such as the encoder's caches of a decoder. A name with null takes feeds again.
+   */
+  bind(feeds: { readonly [inputName: string]: TensorLike | null }): Promise<void>;
   /** Frees the session and gives its memory back, after the runs that are under way. */
   release(): Promise<void>;
   startProfiling(): void;

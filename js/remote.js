@@ -124,6 +124,11 @@ export class RemoteSession {
     return results;
   }
 
+  /** @param {Record<string, any>} feeds */
+  async bind(feeds) {
+    await this.#ask('bind', { feeds: pack(feeds) });
+  }
+
   /** @returns {never} */
   runSync() {
     throw new LinnetError('SESSION_BUSY', 'a session in a worker cannot run synchronously: use run()');

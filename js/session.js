@@ -254,6 +254,34 @@ export class InferenceSession {
     return this.#results(request);
   }
 
+  /**
+   * Feeds that stay, copied once: runs to come read them and are fed the other inputs. A name with null is fed again.
+   * @param {Record<string, any>} feeds
+   */
+  async bind(feeds) {
+    this.#checkUsable();
+    const bound = Object.keys(feeds).map((name) => ({ index: this.#indexOf(name), value: feeds[name] ?? null }));
+    const turn = this.#tail;
+    /** @type {() => void} */
+    let pass = () => {};
+    this.#tail = new Promise((resolve) => (pass = resolve));
+    this.#queued++;
+    try {
+      await turn;
+      this.#checkUsable();
+      this.#begin({ feeds: [] });
+      for (const { index, value } of bound) {
+        this.#expectOk(this.#runtime.call('ln_run_bind', this.#session, index, 0));
+        if (value === null) continue;
+        this.#values.feed(index, value, this.#inputs[index]);
+        this.#expectOk(this.#runtime.call('ln_run_bind', this.#session, index, 1));
+      }
+    } finally {
+      this.#queued--;
+      pass();
+    }
+  }
+
   /** Frees the session, after the runs that are under way. */
   async release() {
     if (this.#isReleased) return;
@@ -290,13 +318,19 @@ export class InferenceSession {
     return { feeds: this.#resolveFeeds(feeds), targets: this.#resolveFetches(isFetches ? first : undefined), settings };
   }
 
+  /** @param {string} name of an input */
+  #indexOf(name) {
+    const index = this.#inputIndex.get(name);
+    if (index === undefined) throw new LinnetError('INVALID_FEED', `the model has no input '${name}'; it has ${quoted(this.inputNames)}`);
+    return index;
+  }
+
   /** @param {Record<string, any>} feeds @returns {[number, any][]} */
   #resolveFeeds(feeds) {
     /** @type {[number, any][]} */
     const resolved = [];
     for (const name of Object.keys(feeds)) {
-      const index = this.#inputIndex.get(name);
-      if (index === undefined) throw new LinnetError('INVALID_FEED', `the model has no input '${name}'; it has ${quoted(this.inputNames)}`);
+      const index = this.#indexOf(name);
       const value = feeds[name];
       if ((value !== undefined && value !== null) || this.#inputs[index].kind === 'optional') resolved.push([index, value]);
     }
@@ -330,7 +364,7 @@ export class InferenceSession {
     return targets;
   }
 
-  /** @param {Request} request */
+  /** @param {{ feeds: [number, any][] }} request */
   #begin({ feeds }) {
     this.#generation++;
     this.#times = this.#isProfiling ? [] : undefined;

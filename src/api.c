@@ -73,9 +73,9 @@ void ln_session_free(ln_session *session) {
     for (int32_t i = 0; session->feeds && i < session->model->graph->n_inputs; ++i) {
         ln_value_release(context, &session->feeds[i]);
     }
-    void *const blocks[] = {session->slots,  session->local_index,  session->uses_seen,
-                            session->feeds,  session->fed,          session->segments,
-                            session->frames, session->task_scratch, session->records};
+    void *const blocks[] = {session->slots,        session->local_index, session->uses_seen, session->feeds,
+                            session->fed,          session->bound,       session->segments,  session->frames,
+                            session->task_scratch, session->records};
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; ++i) {
         ln_free(context, blocks[i]);
     }
@@ -182,9 +182,10 @@ static ln_status make_tables(ln_session *session) {
     session->uses_seen = ln_alloc_zero(context, values * sizeof *session->uses_seen, LN_MEMORY_MODEL);
     session->feeds = ln_alloc_zero(context, inputs * sizeof *session->feeds, LN_MEMORY_MODEL);
     session->fed = ln_alloc_zero(context, inputs * sizeof *session->fed, LN_MEMORY_MODEL);
+    session->bound = ln_alloc_zero(context, inputs * sizeof *session->bound, LN_MEMORY_MODEL);
     session->segments = ln_alloc_zero(context, graphs * sizeof *session->segments, LN_MEMORY_MODEL);
     const bool made = session->slots && session->local_index && session->uses_seen && session->feeds &&
-                      session->fed && session->segments;
+                      session->fed && session->bound && session->segments;
     return made ? LN_OK : LN_OUT_OF_MEMORY;
 }
 
@@ -251,6 +252,10 @@ ln_value *ln_run_input(ln_session *session, int index) {
     const bool fed =
         session->stage == LN_STAGE_READY && index >= 0 && index < session->model->graph->n_inputs;
     return fed && session->fed[index] ? &session->feeds[index] : NULL;
+}
+
+ln_status ln_run_bind(ln_session *session, int index, int bound) {
+    return ln_feed_bind_input(session, index, bound != 0);
 }
 
 ln_status ln_run_step(ln_session *session, int budget) {

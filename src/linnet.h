@@ -118,6 +118,9 @@ ln_status LN_API(ln_run_feed)(ln_session *session, int index, int dtype, int ran
 ln_status LN_API(ln_run_feed_value)(ln_session *session, int index, ln_value *value);
 /* The value that feeds input `index`. */
 ln_value *LN_API(ln_run_input)(ln_session *session, int index);
+/* Binds input `index` to the tensor that it was fed since ln_run_begin: the runs to come read that, and it takes no other feed;
+ * 0 unbinds it. INVALID_FEED when it was fed nothing, or no tensor of numbers. */
+ln_status LN_API(ln_run_bind)(ln_session *session, int index, int bound);
 ln_status LN_API(ln_run_step)(ln_session *session, int budget);
 /* Gives up a run that answered LN_MORE. */
 void LN_API(ln_run_cancel)(ln_session *session);

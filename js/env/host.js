@@ -32,6 +32,7 @@ export function serveSession(platform, port) {
     async run({ feeds, names, options }, signal, moved) {
       return pack(await session.run(unpack(feeds), names, { ...options, signal }), moved);
     },
+    bind: ({ feeds }) => session.bind(unpack(feeds)),
     call: ({ name }) => session[name](),
     release: () => session?.release(),
   };

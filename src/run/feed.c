@@ -48,7 +48,7 @@ ln_status ln_feed_clear(ln_session *session) {
     session->finished = false;
     session->rehearsed = NULL;
     ln_arena_reset(&session->texts);
-    memset(session->fed, 0, (size_t)session->model->graph->n_inputs * sizeof *session->fed);
+    memcpy(session->fed, session->bound, (size_t)session->model->graph->n_inputs * sizeof *session->fed);
     return LN_OK;
 }
 
@@ -57,6 +57,28 @@ static ln_status check_index(ln_session *session, int index) {
     LN_CHECK(&session->context, index >= 0 && index < count, INVALID_FEED,
              "there is no input %d, the model has %d", index, count);
     LN_CHECK(&session->context, !session->running, SESSION_BUSY, "another run of this session is under way");
+    LN_CHECK(&session->context, !session->bound[index], INVALID_FEED,
+             "input '%s' is bound to a value: a feed has to wait until it is unbound",
+             input_info(session, index)->name);
+    return LN_OK;
+}
+
+ln_status ln_feed_bind_input(ln_session *session, int index, bool bound) {
+    const bool was = index >= 0 && session->stage == LN_STAGE_READY &&
+                     index < session->model->graph->n_inputs && session->bound[index];
+    if (was) {
+        session->bound[index] = session->fed[index] = false;
+    }
+    LN_TRY(check_index(session, index));
+    if (bound) {
+        const ln_value *value = &session->feeds[index];
+        /* Strings' characters are of one run. */
+        LN_CHECK(&session->context,
+                 session->fed[index] && value->kind == LN_KIND_TENSOR && value->dtype != LN_STRING,
+                 INVALID_FEED, "input '%s' is bound to a tensor of numbers only",
+                 input_info(session, index)->name);
+        session->bound[index] = true;
+    }
     return LN_OK;
 }
 

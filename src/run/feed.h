@@ -10,6 +10,8 @@ ln_status ln_feed_clear(ln_session *session);
 ln_status ln_feed_tensor(ln_session *session, int index, int dtype, int rank, const int64_t *dims);
 /* Input `index` becomes a holder of the value. */
 ln_status ln_feed_value(ln_session *session, int index, ln_value *value);
+/* Keeps what input `index` was fed for the runs to come, or no longer. */
+ln_status ln_feed_bind_input(ln_session *session, int index, bool bound);
 /* Checks that nothing is missing and points the slots of the graph's inputs at the feeds. */
 ln_status ln_feed_bind(ln_session *session);
 

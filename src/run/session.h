@@ -46,6 +46,7 @@ struct ln_session {
     ln_arena planning;    /* what the planner needs while it makes a plan */
     ln_value *feeds;      /* [graph->n_inputs] */
     bool *fed;            /* [graph->n_inputs] */
+    bool *bound;          /* [graph->n_inputs]: stays fed from run to run */
     ln_segment *segments; /* [program.n_graphs] */
 
     ln_frame *frames; /* the stack */
