@@ -136,7 +136,7 @@ async function measureDecoding(model, feeds, { [REFERENCE]: _reference, ...sessi
   const loop = LOOPS.find(({ name }) => name === model.name);
   const start = loop && feeds.get(`${model.name}@${loop.start}`);
   if (!start) return;
-  const times = await decode(sessions, start, Number(args.decode), now);
+  const times = await decode(sessions, start, Number(args.decode), loop.fixed, now);
   const share = (ms) => (loop.weights * 4) / ms / 1e6 / report.bandwidth_gb_s;
   const columns = Object.fromEntries(Object.entries(times).map(([column, ms]) => [column, { tokens_s: 1000 / ms, bandwidth: share(ms) }]));
   (report.decode ??= []).push({ name: model.name, threads: count, steps: Number(args.decode), columns });

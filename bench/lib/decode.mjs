@@ -4,12 +4,15 @@
 import { ownFeeds } from './engines.mjs';
 import { median } from './stats.mjs';
 
-/** Each loop: the model of the zoo, the case that gives the first feeds, and the weights that a token reads, as elements. */
+/**
+ * Each loop: the model of the zoo, the case that gives the first feeds, the inputs that stay the same from token to token,
+ * and the weights that a token reads, as elements.
+ */
 export const LOOPS = [
   // 12 layers of 768: projections and feed-forward, then the vocabulary.
   { name: 'gpt2', start: 'past127', weights: 12 * 12 * 768 ** 2 + 50257 * 768 },
   // 4 layers of 384: self-attention, queries and output of cross-attention, feed-forward; the encoder's caches; the vocabulary.
-  { name: 'whisper-tiny-decoder-past', start: 'past32', weights: 4 * (14 * 384 ** 2 + 2 * 1500 * 384) + 51865 * 384 },
+  { name: 'whisper-tiny-decoder-past', start: 'past32', fixed: /encoder/, weights: 4 * (14 * 384 ** 2 + 2 * 1500 * 384) + 51865 * 384 },
 ];
 
 /** The feeds after a step: caches by name, one more position, any token. */
@@ -26,15 +29,24 @@ function nextFeeds({ Tensor }, feeds, results) {
   return next;
 }
 
+async function bindFixed(state, fixed) {
+  const isFixed = ([name]) => fixed.test(name);
+  const all = Object.entries(state.feeds);
+  await state.session.bind(Object.fromEntries(all.filter(isFixed)));
+  state.feeds = Object.fromEntries(all.filter((entry) => !isFixed(entry)));
+}
+
 /**
  * Milliseconds per token, medians over the steps; sessions take turns, a step each.
  * @param {Record<string, { engine: { Tensor: Function }, session: { run: Function } }>} sessions by column
  * @param {object} feeds those of the first step
  * @param {number} steps
+ * @param {RegExp} [fixed] names of inputs that stay the same: engines that can hold them are fed them once
  * @param {() => number} [now] the clock, in milliseconds
  */
-export async function decode(sessions, feeds, steps, now = () => performance.now()) {
+export async function decode(sessions, feeds, steps, fixed, now = () => performance.now()) {
   const states = Object.entries(sessions).map(([column, { engine, session }]) => ({ column, engine, session, feeds: ownFeeds(engine, feeds), times: [] }));
+  for (const state of states) if (fixed && state.session.bind) await bindFixed(state, fixed);
   for (let step = 0; step < steps; step++) {
     for (const state of states) {
       const start = now();
