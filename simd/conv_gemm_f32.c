@@ -32,8 +32,9 @@ enum {
     CACHE_WAYS = 8,         /* unless more planes than these lie a multiple of these bytes apart: */
     CACHE_WAY_BYTES = 4096, /* they would push one another out of the cache */
     LINE_PANELS = 4,        /* pointwise panels packed at a time */
-    DIRECT_TILES = 3,       /* with so few tiles of output channels, taps are read where they lie: */
-    COPY_BYTES = 384 * 1024 /* from this much of the input at a time */
+    DIRECT_TILES = 6,       /* with so few tiles of output channels, taps are read where they lie; */
+    DIRECT_DEPTH = 160,     /* twice as many when sums have no more products; */
+    COPY_BYTES = 384 * 1024 /* they are read from this much of the input at a time */
 };
 
 static size_t group_depth(const ln_conv_f32_plan *plan) {
@@ -373,9 +374,13 @@ static void split(ln_conv_f32_plan *plan, size_t pixels) {
     }
 }
 
-/* Whether to read taps in place: few output channels, taps to read, and rows of at least eight pixels. */
+/*
+ * Whether to read taps in place: taps to read, rows of at least eight pixels, and few output channels, of which sums of
+ * few products may have more.
+ */
 static bool is_direct(const ln_conv_f32_plan *plan) {
-    return plan->taps > 1 && ln_tile_f32_count(group_rows(&plan->shape)) <= DIRECT_TILES &&
+    const size_t few = group_depth(plan) * plan->taps <= DIRECT_DEPTH ? 2 * DIRECT_TILES : DIRECT_TILES;
+    return plan->taps > 1 && ln_tile_f32_count(group_rows(&plan->shape)) <= few &&
            plan->shape.out[ln_conv_axis(plan, 1)] >= LN_TILE_COLS;
 }
 
