@@ -162,16 +162,28 @@ static size_t copy_elems(const ln_conv_f32_plan *plan) {
 /*
  * The panels of a region for one pass. When all of the depth is in this pass, the last panel overlaps the
  * one before it instead of being part empty: its sums are made twice, the same both times. `tail` is its
- * first pixel, or the count.
+ * first pixel, or the count. A single pixel too many, as every square of odd side has, is a column of its own.
  */
 typedef struct pass_panels {
     ln_tile_f32_panels body, last;
     size_t pixels, tail;
+    const float *column; /* of pixel number `pixels`, or NULL */
 } pass_panels;
+
+static void pack_column(float *column, const float *pixel, const conv_taps *taps) {
+    for (size_t plane = 0; plane < taps->planes; plane++) {
+        LN_LOOP_ROLLED
+        for (size_t t = 0; t < taps->taps; t++) {
+            *column++ = pixel[taps->offsets[t]];
+        }
+        pixel += taps->plane_stride;
+    }
+}
 
 static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region *region,
                              const ln_conv_view *view, size_t depth, const conv_scratch *scratch) {
-    const size_t k = depth * plan->taps, pixels = region->rows * region->cols;
+    const size_t k = depth * plan->taps;
+    size_t pixels = region->rows * region->cols;
     const bool direct = plan->taps == 1 && region->rows == 1 && pixels % LN_TILE_COLS == 0 &&
                         (group_rows(&plan->shape) <= DIRECT_SIZE || k <= DIRECT_SIZE) &&
                         (k <= CACHE_WAYS || view->plane_stride * sizeof(float) % CACHE_WAY_BYTES != 0);
@@ -182,6 +194,14 @@ static pass_panels panels_of(const ln_conv_f32_plan *plan, const ln_conv_region 
     }
     ln_conv_tap_offsets(plan, view, scratch->offsets);
     const conv_taps taps = {scratch->offsets, plan->taps, depth, view->plane_stride};
+    const size_t m = group_rows(&plan->shape);
+    if (pixels % LN_TILE_COLS == 1 && m / ln_tile_f32_count(m) >= 4) {
+        const size_t row = region->rows - 1, col = region->cols - 1;
+        panels.column = scratch->panels + (pixels - 1) * k;
+        pack_column(scratch->panels + (pixels - 1) * k,
+                    view->base + row * view->row_advance * view->row_stride + col, &taps);
+        panels.tail = panels.pixels = --pixels;
+    }
     const bool overlaps = depth == group_depth(plan) && pixels > LN_TILE_COLS && pixels % LN_TILE_COLS != 0;
     panels.body = (ln_tile_f32_panels){scratch->panels, LN_TILE_COLS, k * LN_TILE_COLS};
     panels.last = panels.body;
@@ -240,6 +260,11 @@ static void run_pass(const ln_conv_f32_plan *plan, const ln_tile_f32_out *out, c
     const ln_conv_view view =
         ln_conv_view_of(plan, region, pass->x, pass->depth_begin, pass->depth, scratch->copy);
     const pass_panels panels = panels_of(plan, region, &view, pass->depth, scratch);
+    if (panels.column != NULL) {
+        const ln_tile_f32_column column = {panels.column, pass->depth_begin * plan->taps, k, all_k};
+        ln_tile_f32_run_column(out, m, pass->tile_begin, pass->tile_end, pass->weights, &column,
+                               pass->first_row, pass->first_pixel + panels.pixels);
+    }
     for (size_t t = pass->tile_begin; t < pass->tile_end; t++) {
         const size_t row = ln_tile_f32_begin(m, t);
         const size_t rows = ln_tile_f32_begin(m, t + 1) - row;

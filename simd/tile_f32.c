@@ -258,7 +258,8 @@ static const struct {
 #endif
 };
 
-void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count) {
+LN_NOINLINE void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col,
+                                   size_t count) {
     ln_v32f sums[1][8];
     sums[0][0] = sum;
     scale(1, 1, sums, out, row, col, count);
@@ -311,6 +312,72 @@ void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const fl
         b.b += (all - done) * b.panel_stride;
         run_edge(out, one, rows, k, a, a_stride, b.b, b.row_stride, row, col + all * LN_TILE_COLS,
                  columns % LN_TILE_COLS);
+    }
+}
+
+/* Tiles whose column is summed at once: with two vectors each, as many chains as hide the latency of additions. */
+enum { COLUMN_TILES = 4 };
+
+/* A column of `count` tiles of 4 to 6 rows, `distance` apart: their first four rows, and their last four. */
+LN_INLINE void sum_column(const size_t count, float sums[][8], size_t rows, size_t k, const float *a,
+                          size_t distance, const float *b) {
+    ln_v32f low[COLUMN_TILES], high[COLUMN_TILES];
+    LN_LOOP_UNROLLED
+    for (size_t t = 0; t < count; t++) {
+        low[t] = ln_load(sums[t]);
+        high[t] = ln_load(sums[t] + rows - 4);
+    }
+    LN_LOOP_ROLLED
+    for (size_t l = 0; l < k; l++) {
+        const ln_v32f b_splat = ln_load_splat(b + l);
+        LN_LOOP_UNROLLED
+        for (size_t t = 0; t < count; t++) {
+            low[t] = ln_madd(low[t], ln_load(a + t * distance), b_splat);
+            high[t] = ln_madd(high[t], ln_load(a + t * distance + rows - 4), b_splat);
+        }
+        a += rows;
+    }
+    LN_LOOP_UNROLLED
+    for (size_t t = 0; t < count; t++) {
+        ln_store(sums[t], low[t]);
+        ln_store(sums[t] + rows - 4, high[t]);
+    }
+}
+
+void ln_tile_f32_run_column(const ln_tile_f32_out *out, size_t m, size_t begin, size_t end, const float *a,
+                            const ln_tile_f32_column *column, size_t row, size_t col) {
+    for (size_t t = begin; t < end;) {
+        const size_t first = ln_tile_f32_begin(m, t), rows = ln_tile_f32_begin(m, t + 1) - first;
+        const size_t last = t + COLUMN_TILES, distance = rows * column->all_k;
+        const bool several = last <= end && ln_tile_f32_begin(m, last) - first == COLUMN_TILES * rows;
+        const size_t count = several ? COLUMN_TILES : 1;
+        const float *const tile = a + first * column->all_k + column->k_begin * rows;
+        float *const c = out->c + (row + first) * out->c_stride + col;
+        float sums[COLUMN_TILES][8] = {{0.0f}};
+        LN_LOOP_ROLLED
+        for (size_t i = 0; out->accumulate && i < count; i++) {
+            LN_LOOP_ROLLED
+            for (size_t j = 0; j < rows; j++) {
+                sums[i][j] = c[(i * rows + j) * out->c_stride];
+            }
+        }
+        if (several) {
+            sum_column(COLUMN_TILES, sums, rows, column->k, tile, distance, column->b);
+        } else {
+            sum_column(1, sums, rows, column->k, tile, distance, column->b);
+        }
+        LN_LOOP_ROLLED
+        for (size_t i = 0; i < count; i++) {
+            LN_LOOP_ROLLED
+            for (size_t j = 0; j < rows; j++) {
+                if (out->finish) {
+                    ln_tile_f32_store(out, ln_splat(sums[i][j]), row + first + i * rows + j, col, 1);
+                } else {
+                    c[(i * rows + j) * out->c_stride] = sums[i][j];
+                }
+            }
+        }
+        t += several ? COLUMN_TILES : 1;
     }
 }
 

@@ -67,6 +67,19 @@ void ln_tile_f32_run(const ln_tile_f32_out *out, size_t rows, size_t k, const fl
 void ln_tile_f32_run_taps(const ln_tile_f32_out *out, size_t rows, size_t k, const float *a, const float *b,
                           const size_t *offsets, size_t row, size_t col, size_t columns);
 
+/* A single column of B, and which part of the depth of A it meets. */
+typedef struct ln_tile_f32_column {
+    const float *b;           /* k numbers side by side */
+    size_t k_begin, k, all_k; /* a packed tile of A has all_k columns */
+} ln_tile_f32_column;
+
+/*
+ * C[row .. ][col] for tiles begin .. end of A, which has m rows and is packed tile after tile from a. Rows are lanes, so that
+ * a column costs an eighth of a panel. No tile may be lower than four rows.
+ */
+void ln_tile_f32_run_column(const ln_tile_f32_out *out, size_t m, size_t begin, size_t end, const float *a,
+                            const ln_tile_f32_column *column, size_t row, size_t col);
+
 /* Finishes and stores the sums of C[row][col .. col + count), count 1 to 4. */
 void ln_tile_f32_store(const ln_tile_f32_out *out, ln_v32f sum, size_t row, size_t col, size_t count);
 
