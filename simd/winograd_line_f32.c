@@ -27,6 +27,7 @@
 
 enum {
     MOST_ELEMENTS = 8,
+    SEGMENT_TAPS = 5,     /* at most */
     OUTPUTS = 4,          /* of a tile */
     V_BYTES = 640 * 1024, /* V of one task */
     BLOCK_TILES = 5,      /* tiles of output channels that M holds */
@@ -61,7 +62,7 @@ static LN_NOINLINE line_form form_of(const ln_conv_shape *shape) {
     line_form form = {.axis = shape->kernel[last] > across};
     form.taps = form.axis ? shape->kernel[last] : across;
     form.other_taps = form.axis ? across : shape->kernel[last];
-    form.segment_taps = form.taps <= 5 ? form.taps : 4;
+    form.segment_taps = form.taps <= SEGMENT_TAPS ? form.taps : 4;
     form.segments = ln_divide_up(form.taps, form.segment_taps);
     form.elements = form.segment_taps + OUTPUTS - 1;
     return form;
@@ -370,6 +371,47 @@ static size_t packed_bytes(const ln_conv_shape *shape) {
     return ln_saturating_mul(elems, sizeof(float));
 }
 
+/* What the taps of a segment are multiplied by for each element; those beyond its last by 0. */
+static void weight_factors(const line_form *form, double factors[MOST_ELEMENTS][SEGMENT_TAPS]) {
+    LN_LOOP_ROLLED
+    for (size_t e = 0; e < form->elements; e++) {
+        double scale = 1.0;
+        LN_LOOP_ROLLED
+        for (size_t p = 0; p + 1 < form->elements && e + 1 < form->elements; p++) {
+            scale *= p == e ? 1.0 : points[e] - points[p];
+        }
+        LN_LOOP_ROLLED
+        for (size_t i = 0; i < SEGMENT_TAPS; i++) {
+            factors[e][i] =
+                i < form->segment_taps ? evaluated(form->elements, e, i, form->segment_taps) / scale : 0.0;
+        }
+    }
+}
+
+/*
+ * One segment: `taps` weights from `from`, `step` apart, to an element of each plane of U. In double precision: it is done
+ * once.
+ */
+static LN_NOINLINE void transform_segment(const double factors[MOST_ELEMENTS][SEGMENT_TAPS], size_t elements,
+                                          const float *from, size_t step, size_t taps, float *to,
+                                          size_t plane) {
+    double g[SEGMENT_TAPS] = {0.0};
+    LN_LOOP_ROLLED
+    for (size_t i = 0; i < taps; i++) {
+        g[i] = (double)from[i * step];
+    }
+    LN_LOOP_ROLLED
+    for (size_t e = 0; e < elements; e++) {
+        double sum = 0.0;
+        LN_LOOP_UNROLLED
+        for (size_t i = 0; i < SEGMENT_TAPS; i++) {
+            sum += factors[e][i] * g[i];
+        }
+        *to = (float)sum;
+        to += plane;
+    }
+}
+
 /*
  * U as [e][tile][channel][tap of the other axis][segment][rows of the tile]. The taps of a row and a channel are
  * `step` apart: in the default route's packing the rows of its tile.
@@ -377,39 +419,24 @@ static size_t packed_bytes(const ln_conv_shape *shape) {
 static void pack_any(const ln_conv_shape *shape, float *packed, const float *w, bool tiled) {
     const line_form form = form_of(shape);
     const size_t m = shape->out_channels, all = form.taps * form.other_taps;
-    const size_t per_channel = depth_taps(&form), depth = shape->in_channels * per_channel;
-    double factors[MOST_ELEMENTS][MOST_ELEMENTS];
-    LN_LOOP_ROLLED
-    for (size_t e = 0; e < form.elements; e++) {
-        double scale = 1.0;
-        LN_LOOP_ROLLED
-        for (size_t p = 0; p + 1 < form.elements && e + 1 < form.elements; p++) {
-            scale *= p == e ? 1.0 : points[e] - points[p];
-        }
-        LN_LOOP_ROLLED
-        for (size_t i = 0; i < form.segment_taps; i++) {
-            factors[e][i] = evaluated(form.elements, e, i, form.segment_taps) / scale;
-        }
-    }
-    LN_LOOP_ROLLED
+    const size_t plane = m * shape->in_channels * depth_taps(&form);
+    double factors[MOST_ELEMENTS][SEGMENT_TAPS];
+    weight_factors(&form, factors);
     for (size_t row = 0, t = 0; row < m; row = ln_tile_f32_begin(m, ++t)) {
         const size_t rows = ln_tile_f32_begin(m, t + 1) - row, step = tiled ? rows : 1;
-        LN_LOOP_ROLLED
-        for (size_t at = 0; at < rows * depth; at++) {
-            const size_t i = at % rows, k = at / rows, channel = k / per_channel;
-            const size_t other = k % per_channel / form.segments, segment = k % form.segments;
-            const float *from = w + row * shape->in_channels * all + channel * all * step +
-                                (tiled ? i : i * shape->in_channels * all);
-            LN_LOOP_ROLLED
-            for (size_t e = 0; e < form.elements; e++) {
-                double sum = 0.0;
-                LN_LOOP_ROLLED
-                for (size_t j = 0; j < form.segment_taps; j++) {
-                    const size_t tap = segment * form.segment_taps + j;
-                    const size_t index = form.axis ? other * form.taps + tap : tap * form.other_taps + other;
-                    sum += tap < form.taps ? factors[e][j] * (double)from[index * step] : 0.0;
+        const size_t tap_step = (form.axis ? 1 : form.other_taps) * step;
+        for (size_t channel = 0; channel < shape->in_channels; channel++) {
+            const float *const taps = w + row * shape->in_channels * all + channel * all * step;
+            for (size_t other = 0; other < form.other_taps; other++) {
+                for (size_t tap = 0; tap < form.taps; tap += form.segment_taps) {
+                    const size_t at = other * (form.axis ? form.taps : 1) * step + tap * tap_step;
+                    LN_LOOP_ROLLED
+                    for (size_t i = 0; i < rows; i++) {
+                        const float *from = taps + at + i * (tiled ? 1 : shape->in_channels * all);
+                        transform_segment(factors, form.elements, from, tap_step,
+                                          ln_min_size(form.segment_taps, form.taps - tap), packed++, plane);
+                    }
                 }
-                packed[e * m * depth + row * depth + at] = (float)sum;
             }
         }
     }
