@@ -249,8 +249,9 @@ export declare namespace InferenceSession {
     /** Initializers that the model lists as inputs may be fed (IR version 4 and newer); by default they are constants. */
     overridable?: boolean;
     /**
-     * false: convolutions are summed plainly. By default those of stride 1 that gain from it use Winograd's transforms, whose
-     * rounding error is up to about three times that of the plain sum; its weights take at most 96 MB more.
+     * false: convolutions and large matrix products are summed plainly. By default convolutions of stride 1 that gain from it use
+     * Winograd's transforms, whose rounding error is up to about three times that of the plain sum; its weights take at most
+     * 96 MB more. Large products take one level of Strassen's scheme, with about twice the error of the plain sum.
      */
     winograd?: boolean;
     /**

@@ -75,6 +75,23 @@ typedef struct ln_gemm_f32_kernels {
 extern const ln_gemm_f32_kernels ln_gemm_f32;
 
 /*
+ * Large products with a packed B in seven eighths of the multiplications, for a few times the rounding error (strassen_f32.c
+ * has the bound). `applies` and the sizes read what the functions above read, alpha, beta, and whether there is a residual.
+ * The tasks of sums come first, into `sums`, 16-byte aligned; then the product's, which read them.
+ */
+typedef struct ln_strassen_f32_kernels {
+    bool (*applies)(const ln_gemm_f32_args *args);
+    size_t (*sum_count)(const ln_gemm_f32_args *args); /* floats of `sums` */
+    size_t (*sum_tasks)(const ln_gemm_f32_args *args);
+    void (*sum_task)(const ln_gemm_f32_args *args, float *sums, size_t index);
+    size_t (*task_count)(const ln_gemm_f32_args *args);
+    size_t (*scratch_bytes)(const ln_gemm_f32_args *args);
+    void (*task)(const ln_gemm_f32_args *args, const float *sums, size_t index, void *scratch);
+} ln_strassen_f32_kernels;
+
+extern const ln_strassen_f32_kernels ln_strassen_f32;
+
+/*
  * int8 GEMM: C = A * B, exact in int32, which wraps. A is int16 (ln_widen_i8_i16), B is packed bytes. A holds
  * up to LN_GEMM_I8_ROWS rows at a time, each of k elements and, when k is odd, a zero after them; a row of C
  * has room for whole panels.

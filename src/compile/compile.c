@@ -113,6 +113,7 @@ static ln_status compile(ln_program *program, const ln_compile_options *options)
         separate_defaults(model);
     }
     model->repacking_room = options->winograd ? LN_REPACKING_BYTES : 0;
+    model->winograd = options->winograd;
     drop_constant_inputs(model->graph);
     LN_TRY(ln_inline_functions(model));
     LN_TRY(ln_model_each_graph(model, sort_graph, NULL));

@@ -176,6 +176,7 @@ typedef struct ln_model {
     int32_t values_capacity;
     ln_repacking *repackings; /* newest first */
     size_t repacking_room;    /* bytes that further ones may take; 0 until a session allows some */
+    bool winograd;            /* products may take Strassen's scheme in Winograd's form, which rounds more */
     int64_t n_symbols;        /* sizes that shape inference has named */
 } ln_model;
 

@@ -2,7 +2,7 @@
  *
  * One operator serves all: batches of A times B with optional transposition, scale, addend and activation. float32 goes to
  * the packed GEMM kernels; a constant B is packed at load, one packing for every M. When B is one matrix, the
- * batch axes of A are rows of a single product. float16 and bfloat16 are staged through float32. float64 and
+ * batch axes of A are rows of a single product, which Strassen's scheme makes where it is large and the session allows. float16 and bfloat16 are staged through float32. float64 and
  * integers, which models rarely multiply, take a plain row-by-row loop in their compute class.
  * Standard: MatMul-1/9/13, Gemm-1/6/7/9/11/13; com.microsoft FusedMatMul, FusedGemm, TransposeMatMul.
  */
@@ -22,7 +22,9 @@ typedef struct product {
     int64_t m, k, n;
     int64_t a_row, a_col, a_matrix; /* strides of A and B in elements; a_matrix leads to the next batch */
     int64_t b_row, b_col, b_matrix;
-    size_t tasks;        /* of one batch */
+    size_t tasks; /* of one batch */
+    bool halved;  /* by ln_strassen_f32, whose sums of A are in scratch */
+    float *sums;
     size_t packed_bytes; /* of one matrix of B */
     const char *packed;
     float *a, *b, *c, *y; /* float32 operands, staged or as they are */
@@ -157,9 +159,16 @@ static ln_status plan_gemm(ln_op *op, product *p) {
     args->beta = params->beta;
     args->activation = params->activation;
     p->packed_bytes = ln_gemm_f32.packed_b_bytes((size_t)p->k, (size_t)p->n);
-    p->tasks = ln_gemm_f32.task_count(args);
-    op->task_scratch_bytes = ln_gemm_f32.scratch_bytes(args);
     op->scratch_bytes = 0;
+    p->halved = op->node->graph->model->winograd && p->batches == 1 && ln_strassen_f32.applies(args);
+    if (p->halved) {
+        op->scratch_bytes = ln_stage_bytes((int64_t)ln_strassen_f32.sum_count(args));
+        op->task_scratch_bytes = ln_strassen_f32.scratch_bytes(args);
+        p->tasks = ln_strassen_f32.task_count(args);
+    } else {
+        op->task_scratch_bytes = ln_gemm_f32.scratch_bytes(args);
+        p->tasks = ln_gemm_f32.task_count(args);
+    }
     for (int i = 0; i < 3; ++i) {
         if (i != 1 || !op->packed) {
             ln_stage_reserve(op, ln_in(op, i));
@@ -182,7 +191,20 @@ static void gemm_task(ln_op *op, int64_t index, void *scratch) {
     args.b = args.b_is_packed ? (const float *)(const void *)(p->packed + matrix * p->packed_bytes)
                               : p->b + offsets[1] * p->b_matrix;
     args.c = p->y + (size_t)batch * args.m * args.n;
-    ln_gemm_f32.task(&args, (size_t)(index % (int64_t)p->tasks), scratch);
+    const size_t task = (size_t)(index % (int64_t)p->tasks);
+    if (p->halved) {
+        ln_strassen_f32.task(&args, p->sums, task, scratch);
+    } else {
+        ln_gemm_f32.task(&args, task, scratch);
+    }
+}
+
+static void sum_task(ln_op *op, int64_t index, void *scratch) {
+    (void)scratch;
+    const product *p = LN_LOCAL(op, product);
+    ln_gemm_f32_args args = p->args;
+    args.a = p->a;
+    ln_strassen_f32.sum_task(&args, p->sums, (size_t)index);
 }
 
 static void stage_task(ln_op *op, int64_t index, void *scratch) {
@@ -204,9 +226,19 @@ static ln_status multiply(ln_op *op) {
     return ln_op_grid_then(op, gemm_task, p->batches * (int64_t)p->tasks, staged ? store_result : NULL);
 }
 
+static ln_status sum_and_multiply(ln_op *op) {
+    const product *p = LN_LOCAL(op, product);
+    return p->halved ? ln_op_grid_then(op, sum_task, (int64_t)ln_strassen_f32.sum_tasks(&p->args), multiply)
+                     : multiply(op);
+}
+
 static ln_status run_gemm(ln_op *op) {
     product *p = LN_LOCAL(op, product);
     char *scratch = op->scratch;
+    if (p->halved) {
+        p->sums = op->scratch;
+        scratch += ln_stage_bytes((int64_t)ln_strassen_f32.sum_count(&p->args));
+    }
     p->stages.count = 0;
     p->packed = op->packed;
     p->a = ln_stage_floats(&p->stages, ln_in(op, 0), &scratch, true);
@@ -214,8 +246,8 @@ static ln_status run_gemm(ln_op *op) {
     p->c = ln_stage_floats(&p->stages, ln_in(op, 2), &scratch, true);
     p->y = ln_stage_floats(&p->stages, ln_out(op, 0), &scratch, false);
     bind_addend(op, p);
-    return p->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&p->stages), multiply)
-                           : multiply(op);
+    return p->stages.count ? ln_op_grid_then(op, stage_task, ln_stage_tasks(&p->stages), sum_and_multiply)
+                           : sum_and_multiply(op);
 }
 
 /* ---- Other types: one output row at a time ---- */

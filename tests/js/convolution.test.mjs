@@ -63,6 +63,17 @@ describe('winograd', () => {
     await session.release();
     await plain.release();
   });
+
+  test('large products are near the plain sum, and the option gives just that', async () => {
+    const [rows, depth, columns] = [[2, 51], 640, 144];
+    const product = model([...rows, depth], [depth, columns], [...rows, columns], [{ op: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] }]);
+    const x = tensor([...rows, depth]);
+    const [fast, plain, small] = [await outputs(product, { x }), await outputs(product, { x }, { winograd: false }), tensor([1, 1, depth])];
+    assert.ok(distance(fast.y, plain.y) < 4e-5, `${distance(fast.y, plain.y)}`);
+    const one = model(['a', 'b', depth], [depth, columns], ['a', 'b', columns], [{ op: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] }]);
+    const [a, b] = [await outputs(one, { x: small }), await outputs(one, { x: small }, { winograd: false })];
+    assert.deepEqual(a.y, b.y, 'a small product is a plain sum');
+  });
 });
 
 const ints = (name, data) => ({ name, type: 'ints', data });

@@ -13,6 +13,8 @@ typedef struct gemm_case {
     float alpha, beta;
     ln_activation_f32 activation;
     float poison; /* when not 0, some elements of A become this */
+    bool halved;  /* by ln_strassen_f32, where this build has it */
+    size_t lone;  /* when not 0, the only element that is poisoned: of A, or past its end of B */
 } gemm_case;
 
 enum { ROW_GAP = 3 }; /* elements between the rows of C */
@@ -26,6 +28,22 @@ static void run_tasks(const ln_gemm_f32_args *args) {
         ln_gemm_f32.task(args, t, scratch);
         free(scratch);
     }
+}
+
+/* Every task of sums in any order, then every task of the product. */
+static void run_halved_tasks(const ln_gemm_f32_args *args) {
+    const size_t bytes = ln_strassen_f32.scratch_bytes(args);
+    float *sums = check_alloc(ln_strassen_f32.sum_count(args) * sizeof(float));
+    for (size_t t = ln_strassen_f32.sum_tasks(args); t-- > 0;) {
+        ln_strassen_f32.sum_task(args, sums, t);
+    }
+    for (size_t t = ln_strassen_f32.task_count(args); t-- > 0;) {
+        void *scratch = check_alloc(bytes);
+        memset(scratch, 0xff, bytes);
+        ln_strassen_f32.task(args, sums, t, scratch);
+        free(scratch);
+    }
+    free(sums);
 }
 
 static void compare(const gemm_case *test, const check_guarded *c, const float *expected, size_t c_stride) {
@@ -61,8 +79,11 @@ static void run_case(const gemm_case *test) {
                                       : test->bias == 1 ? n
                                                         : 1);
     float *residual = check_random_floats(m * n);
-    for (size_t i = 0; i < m * k && test->poison != 0.0f; i += 7) {
+    for (size_t i = 0; i < m * k && test->poison != 0.0f && test->lone == 0; i += 7) {
         a[i] = test->poison;
+    }
+    if (test->lone != 0) {
+        *(test->lone < m * k ? a + test->lone : b + (test->lone - m * k)) = test->poison;
     }
     check_guarded c = check_guard(c_count);
     check_guarded expected = check_guard(c_count);
@@ -99,7 +120,11 @@ static void run_case(const gemm_case *test) {
         args.b_is_packed = true;
     }
     args.c = c.floats;
-    run_tasks(&args);
+    if (test->halved && ln_strassen_f32.applies(&args)) {
+        run_halved_tasks(&args);
+    } else {
+        run_tasks(&args);
+    }
     compare(test, &c, expected.floats, c_stride);
     free(a), free(b), free(bias), free(residual), free(packed), free(c.memory), free(expected.memory);
 }
@@ -188,7 +213,79 @@ static void test_overflow(void) {
     CHECK(ln_gemm_f32.packed_b_bytes(SIZE_MAX / 8, 64) == SIZE_MAX, "the size wraps around");
 }
 
+/*
+ * Strassen's scheme: an odd depth, an odd number of rows, blocks of k, chunks of rows, a last task of fewer panels;
+ * and one element that is not finite, or very large, in A or B, of which no other row or column may hear.
+ */
+static void test_halved(void) {
+    static const size_t sizes[][3] = {{96, 128, 640}, {101, 144, 642}, {200, 272, 1100}, {197, 128, 2050}};
+    static const float poisons[] = {0.0f, NAN, INFINITY, 1e36f};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (int i = 0; i < 8; i++) {
+            gemm_case test = sized(sizes[s][0], sizes[s][1], sizes[s][2]);
+            test.halved = test.b_is_packed = true;
+            test.bias = i % 5;
+            test.activation = (ln_activation_f32){.present = i % 4 != 0,
+                                                  .kind = i % 4 == 1 ? LN_UNARY_RELU : LN_UNARY_TANH};
+            test.poison = poisons[i / 2];
+            test.lone = i < 2 ? 0 : i % 2 != 0 ? test.m * test.k / 3 : test.m * test.k + test.k * test.n / 3;
+            run_case(&test);
+        }
+    }
+}
+
+/* An A with an element far above the others is summed plainly, to the bit; an ordinary one is not. */
+static void test_outlier(void) {
+    enum { M = 96, N = 128, K = 640 };
+    float *a = check_random_floats(M * K);
+    float *b = check_random_floats(K * N);
+    float *packed = check_alloc(ln_gemm_f32.packed_b_bytes(K, N));
+    float *plain = check_alloc(M * N * sizeof(float)), *halved = check_alloc(M * N * sizeof(float));
+    ln_gemm_f32.pack_b(packed, b, N, 1, K, N);
+    ln_gemm_f32_args args = {
+        .m = M, .n = N, .k = K, .a = a, .a_row_stride = K, .a_col_stride = 1, .b = packed};
+    args.c_row_stride = N;
+    args.alpha = args.beta = 1.0f;
+    args.b_is_packed = true;
+    for (int outlier = 0; outlier < 2 && ln_strassen_f32.applies(&args); outlier++) {
+        a[K * 7 + 3] = a[K * 60 + 3] = outlier != 0 ? 1e4f : 1.0f; /* the two cancel in the sums */
+        args.c = plain;
+        run_tasks(&args);
+        args.c = halved;
+        run_halved_tasks(&args);
+        const bool same = memcmp(plain, halved, M * N * sizeof(float)) == 0;
+        CHECK(same == (outlier != 0), "outlier %d", outlier);
+    }
+    free(a), free(b), free(packed), free(plain), free(halved);
+}
+
+/* What the scheme must leave alone. */
+static void test_not_halved(void) {
+    ln_gemm_f32_args args = {.m = 128, .n = 768, .k = 768, .a_row_stride = 768, .a_col_stride = 1};
+    args.alpha = args.beta = 1.0f;
+    args.b_is_packed = true;
+    const bool built = ln_strassen_f32.applies(&args);
+    CHECK(built == (strstr(ln_gemm_f32.name, "relaxed") != NULL), "a large product is %s",
+          built ? "halved" : "plain");
+    float residual = 0.0f;
+    for (int i = 0; i < 8; i++) {
+        ln_gemm_f32_args other = args;
+        other.b_is_packed = i != 0;
+        other.alpha = i == 1 ? 2.0f : 1.0f;
+        other.beta = i == 2 ? 0.0f : 1.0f;
+        other.residual = i == 3 ? &residual : NULL;
+        other.a_col_stride = i == 4 ? 128 : 1;
+        other.m = i == 5 ? 16 : 128;
+        other.k = i == 6 ? 767 : 768;
+        other.n = i == 7 ? 760 : 768;
+        CHECK(!ln_strassen_f32.applies(&other), "form %d is taken", i);
+    }
+}
+
 int main(void) {
+    test_halved();
+    test_outlier();
+    test_not_halved();
     test_small_sizes();
     test_large_sizes();
     test_epilogues();
